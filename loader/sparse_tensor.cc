@@ -64,13 +64,14 @@ absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
         absl::StrCat("sparse tensors of ", Name(values.type()), " are not supported"));
   }
   const Shape shape(proto.dims().begin(), proto.dims().end());
+  // Indices of no axes need no data, so that a file may announce any number of them.
+  if (values.rank() != 1 || indices.rank() == 0 || values.dim(0) != indices.dim(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected one sparse value per index, but found the values ",
+                     TypeAndShape(values), " and the indices ", TypeAndShape(indices)));
+  }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor dense, Tensor::Allocate(values.type(), shape));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> positions, Positions(indices, shape));
-  if (values.rank() != 1 || values.dim(0) != static_cast<int64_t>(positions.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("expected ", positions.size(),
-                                                   " sparse values, one per index, but found ",
-                                                   TypeAndShape(values)));
-  }
   ATTNRUN_RETURN_IF_ERROR(Scatter(values, positions, dense));
   return dense;
 }

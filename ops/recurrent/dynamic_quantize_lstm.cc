@@ -156,6 +156,9 @@ absl::Status DynamicQuantizeLstm::Reference(OpContext& context) const {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected X float [T, B, I] with at least one step, but it is ", TypeAndShape(x)));
   }
+  // Samples without elements take no memory, but their lengths do.
+  ATTNRUN_RETURN_IF_ERROR(
+      Tensor::Allocate(DataType::kInt64, {x.dim(1)}, context.allocator()).status());
   ReferenceSteps steps(context);
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> all_lengths, ReadLengths(context));
   const Tensor lengths = steps.Ints(all_lengths);

@@ -107,6 +107,9 @@ class Interpreter {
         c_, Read(a_.cell == Cell::kLstm ? 6 : context_.num_inputs(), "initial_c", StateShape()));
     ATTNRUN_ASSIGN_OR_RETURN(peepholes_, Read(a_.cell == Cell::kLstm ? 7 : context_.num_inputs(),
                                               "P", {directions_, 3 * hidden_}));
+    // Samples without elements take no memory, but their lengths do.
+    ATTNRUN_RETURN_IF_ERROR(
+        Tensor::Allocate(DataType::kInt64, {batch_}, context_.allocator()).status());
     lengths_.assign(batch_, steps_);
     if (!context_.has_input(4)) return absl::OkStatus();
     ATTNRUN_ASSIGN_OR_RETURN(lengths_, ToInts(context_.input(4)));

@@ -41,9 +41,11 @@ absl::Status TopK::Reference(OpContext& context) const {
   shape[axis] = k;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor * values, AllocateZeros(context, 0, x.type(), shape));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(1, DataType::kInt64, shape));
+  // The axis may be of any length then.
+  if (values->num_elements() == 0) return absl::OkStatus();
   const int64_t step = DenseStrides(x.shape())[axis];
   std::vector<int64_t> order(x.dim(axis));
-  for (int64_t slice = 0; k > 0 && slice < values->num_elements() / k; ++slice) {
+  for (int64_t slice = 0; slice < values->num_elements() / k; ++slice) {
     const int64_t first = slice / step * x.dim(axis) * step + slice % step;
     for (int64_t j = 0; j < x.dim(axis); ++j) order[j] = j;
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {

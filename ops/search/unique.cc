@@ -104,6 +104,9 @@ absl::Status Unique::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_.value_or(0), x.rank()));
   ATTNRUN_ASSIGN_OR_RETURN(std::vector<int64_t> keys, OrderKeys(x));
   const Slices slices(x, axis, std::move(keys));
+  // Slices without elements take no memory, but their groups do.
+  ATTNRUN_RETURN_IF_ERROR(
+      Tensor::Allocate(DataType::kInt64, {slices.count()}, context.allocator()).status());
   const Groups groups = GroupEqual(slices, sorted_);
   Shape shape = x.shape();
   const auto count = static_cast<int64_t>(groups.first.size());

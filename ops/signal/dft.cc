@@ -89,6 +89,9 @@ absl::Status Dft::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Complex> signal,
                            ReadSignal(context.input(0), context.input(0).shape().back()));
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(layout.shape));
+  if (count == 0) {
+    return context.AllocateOutput(0, context.input(0).type(), layout.shape).status();
+  }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor roots, Scratch<Complex>(context, n));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor line, Scratch<Complex>(context, n));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor transformed, Scratch<Complex>(context, n));

@@ -91,6 +91,14 @@ const HostileModel kContents[] = {
     {"DataBeforeBegin",
      [](ModelProto&, GraphProto& g) { MakeExternal(g, "model.onnx", "-8", ""); },
      {"initializer 'w'", "-8"}},
+    {"SparseIndicesAreHuge",
+     [](ModelProto&, GraphProto& g) {
+       auto* sparse = g.add_sparse_initializer();
+       *sparse->mutable_values() = Floats("w", {1}, {1});
+       *sparse->mutable_indices() = MakeTensor("", onnx::TensorProto::INT64, {int64_t{1} << 40, 0});
+       AddNode(&g, "Add", {"x", "w"}, {"y"}, "bad");
+     },
+     {"sparse initializer 'w'", "one sparse value per index", "[1099511627776,0]"}},
     {"SparseDataIsHuge",
      [](ModelProto&, GraphProto& g) {
        auto* sparse = g.add_sparse_initializer();

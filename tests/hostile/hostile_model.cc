@@ -30,13 +30,17 @@ absl::StatusOr<TensorMap> Zeros(const Session& session) {
   TensorMap inputs;
   for (const ValueInfo& info : session.inputs()) {
     std::vector<int64_t> shape;
-    for (const Dim& dim : info.shape.value_or(std::vector<Dim>())) shape.push_back(dim.value);
+    for (const Dim& dim : info.shape.value_or(std::vector<Dim>())) {
+      shape.push_back(dim.is_fixed() ? dim.value : 2);
+    }
     ATTNRUN_ASSIGN_OR_RETURN(Tensor zeros, Tensor::Allocate(info.type, shape));
-    std::memset(zeros.mutable_raw(), 0, zeros.byte_size());
+    if (info.type != DataType::kString) std::memset(zeros.mutable_raw(), 0, zeros.byte_size());
     inputs[info.name] = std::move(zeros);
   }
   return inputs;
 }
+
+}  // namespace
 
 absl::Status LoadAndRun(const std::string& path, Engine engine, absl::Duration deadline) {
   SessionOptions options;
@@ -49,8 +53,6 @@ absl::Status LoadAndRun(const std::string& path, Engine engine, absl::Duration d
   run.memory_limit = kTensorMemory;
   return session.Run(inputs, run).status();
 }
-
-}  // namespace
 
 onnx::TensorProto Ints(const std::string& name, const std::vector<int64_t>& values) {
   onnx::TensorProto tensor =
@@ -72,6 +74,16 @@ void AddInts(onnx::NodeProto* node, const std::string& name, const std::vector<i
       ->Add(values.begin(), values.end());
 }
 
+onnx::TensorProto Scalar(const std::string& name, int64_t value) {
+  onnx::TensorProto tensor = MakeTensor(name, onnx::TensorProto::INT64, {});
+  tensor.add_int64_data(value);
+  return tensor;
+}
+
+void SetText(onnx::NodeProto* node, const std::string& name, const std::string& text) {
+  AddAttribute(node, name, onnx::AttributeProto::STRING)->set_s(text);
+}
+
 onnx::NodeProto* Bad(onnx::GraphProto& graph, const std::string& op,
                      const std::vector<onnx::TensorProto>& constants) {
   Names inputs = {"x"};
@@ -80,6 +92,16 @@ onnx::NodeProto* Bad(onnx::GraphProto& graph, const std::string& op,
     inputs.push_back(constant.name());
   }
   return AddNode(&graph, op, inputs, {"y"}, "bad");
+}
+
+onnx::NodeProto* OfConstants(onnx::GraphProto& graph, const std::string& op,
+                             const std::vector<onnx::TensorProto>& constants) {
+  Names names;
+  for (const onnx::TensorProto& constant : constants) {
+    *graph.add_initializer() = constant;
+    names.push_back(constant.name());
+  }
+  return AddNode(&graph, op, names, {"y"}, "bad");
 }
 
 void Declare(onnx::GraphProto& graph, const std::vector<int64_t>& x) {

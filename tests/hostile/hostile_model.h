@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "attnrun/session.h"
 #include "loader/model_maker.h"
 
@@ -30,14 +31,23 @@ onnx::TensorProto Floats(const std::string& name, const std::vector<int64_t>& di
                          const std::vector<float>& values);
 void AddInts(onnx::NodeProto* node, const std::string& name, const std::vector<int64_t>& values);
 
+onnx::TensorProto Scalar(const std::string& name, int64_t value);
+void SetText(onnx::NodeProto* node, const std::string& name, const std::string& text);
+
 // Adds the node y = op(x, constants...), named "bad".
 onnx::NodeProto* Bad(onnx::GraphProto& graph, const std::string& op,
                      const std::vector<onnx::TensorProto>& constants = {});
+// The same without x.
+onnx::NodeProto* OfConstants(onnx::GraphProto& graph, const std::string& op,
+                             const std::vector<onnx::TensorProto>& constants);
 // Gives x another shape.
 void Declare(onnx::GraphProto& graph, const std::vector<int64_t>& x);
 // Bad() on an x of another shape.
 onnx::NodeProto* BadOf(onnx::GraphProto& graph, const std::vector<int64_t>& x,
                        const std::string& op, const std::vector<onnx::TensorProto>& constants = {});
+
+// Loads the model and runs it on zeros, on one thread, with 64 MB for tensors.
+absl::Status LoadAndRun(const std::string& path, Engine engine, absl::Duration deadline);
 
 // Loads the model from a file and runs it on zeros on both engines, with a deadline and 64 MB for
 // tensors, as a server would for an unknown user. Expects the status and the messages of `model`,

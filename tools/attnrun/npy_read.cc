@@ -43,10 +43,22 @@ absl::StatusOr<std::string> DecodeUnicode(std::string& bytes, bool swapped) {
   return absl::InvalidArgumentError("a Unicode string contains an invalid code point");
 }
 
+// Reads so many bytes, in pieces, since a header may announce more than there are.
+absl::Status ReadPieces(ByteSource& source, size_t size, std::string& bytes) {
+  constexpr size_t kPiece = 1 << 20;
+  bytes.clear();
+  while (bytes.size() < size) {
+    const size_t begin = bytes.size();
+    bytes.resize(std::min(size, begin + kPiece));
+    ATTNRUN_RETURN_IF_ERROR(source.Read(bytes.data() + begin, bytes.size() - begin));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadStrings(ByteSource& source, const NpyElement& element, Tensor& tensor) {
-  std::string bytes(element.bytes, '\0');
+  std::string bytes;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    ATTNRUN_RETURN_IF_ERROR(source.Read(bytes.data(), bytes.size()));
+    ATTNRUN_RETURN_IF_ERROR(ReadPieces(source, element.bytes, bytes));
     std::string& out = tensor.mutable_data<std::string>()[i];
     if (element.kind == NpyElement::Kind::kUnicode) {
       ATTNRUN_ASSIGN_OR_RETURN(out, DecodeUnicode(bytes, element.swapped));

@@ -4,6 +4,8 @@
 #include <zip.h>
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,8 +40,8 @@ struct CloseEntry {
 
 class EntrySource final : public ByteSource {
  public:
-  EntrySource(zip_file_t* entry, uint64_t size)
-      : entry_(entry), remaining_(static_cast<int64_t>(size)) {}
+  EntrySource(std::unique_ptr<zip_file_t, CloseEntry> entry, uint64_t size)
+      : entry_(std::move(entry)), remaining_(static_cast<int64_t>(size)) {}
 
   absl::Status Read(void* data, size_t size) override {
     auto* out = static_cast<char*>(data);
@@ -71,6 +73,22 @@ class EntrySource final : public ByteSource {
   std::unique_ptr<zip_file_t, CloseEntry> entry_;
   int64_t remaining_;
 };
+
+// Compares the size that the archive's directory announces with what a file of `file_size` bytes can
+// hold, so that nothing is reserved for elements that are not there.
+absl::Status CheckSize(const zip_stat_t& facts, uintmax_t file_size) {
+  // Deflate makes 258 bytes of two bits at best.
+  constexpr zip_uint64_t kMostPerByte = 1032;
+  constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+  if ((facts.valid & kNeeded) != kNeeded) return absl::OkStatus();
+  const bool is_known = facts.comp_method == ZIP_CM_STORE || facts.comp_method == ZIP_CM_DEFLATE;
+  if (facts.comp_size <= file_size && (!is_known || facts.size / kMostPerByte <= facts.comp_size)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("the directory announces ", facts.size,
+                                                 " bytes, but the file has ", facts.comp_size,
+                                                 " for them"));
+}
 
 }  // namespace
 
@@ -110,7 +128,11 @@ absl::StatusOr<Tensor> NpzFile::Read(const std::string& name) const {
     entry = zip_fopen_index(archive_.get(), index, 0);
   }
   if (entry == nullptr) return Annotate(FromZip(zip_get_error(archive_.get())), context);
-  EntrySource source(entry, (facts.valid & ZIP_STAT_SIZE) != 0 ? facts.size : 0);
+  std::unique_ptr<zip_file_t, CloseEntry> opened(entry);
+  std::error_code error;
+  ATTNRUN_RETURN_IF_ERROR(
+      Annotate(CheckSize(facts, std::filesystem::file_size(path_, error)), context));
+  EntrySource source(std::move(opened), (facts.valid & ZIP_STAT_SIZE) != 0 ? facts.size : 0);
   absl::StatusOr<Tensor> tensor = ReadNpy(source);
   if (!tensor.ok()) return Annotate(tensor.status(), context);
   ATTNRUN_RETURN_IF_ERROR(Annotate(source.CheckEnd(), context));

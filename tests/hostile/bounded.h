@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_TESTS_HOSTILE_BOUNDED_H_
+#define ATTNRUN_TESTS_HOSTILE_BOUNDED_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "hostile/hostile_model.h"
+
+namespace attnrun::testing {
+
+// A model that asks for more than there is. It may run or be refused, in bounded time and memory.
+struct BoundedModel {
+  const char* name;
+  // Completes a model as that of HostileModel.
+  void (*make)(onnx::ModelProto& model, onnx::GraphProto& graph);
+  // Parts of the messages with which both engines refuse it; none if they may run it.
+  std::vector<std::string> said = {};
+};
+
+inline void PrintTo(const BoundedModel& model, std::ostream* out) { *out << model.name; }
+
+// Calls body() in a child process with one gigabyte of memory and five seconds of CPU time, and
+// expects it to end without a signal. Returns the text that it returned.
+std::string InBoundedChild(const std::function<std::string()>& body);
+
+// Loads and runs the model on both engines in such a child, with a deadline of three seconds for each
+// run, and expects what `said` says.
+void ExpectBounded(const BoundedModel& model);
+
+// As ExpectBounded, but the runs must succeed.
+void ExpectRuns(const BoundedModel& model);
+
+}  // namespace attnrun::testing
+
+#endif  // ATTNRUN_TESTS_HOSTILE_BOUNDED_H_
