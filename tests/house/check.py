@@ -25,6 +25,7 @@ CHECKS = (
     papers.check_licenses,
     papers.check_documents,
     papers.check_drawings,
+    papers.check_promises,
 )
 
 

@@ -125,6 +125,14 @@ class PapersTest(unittest.TestCase):
         self.assertEqual(whats(papers.check_drawings({path: rule})), ["the rule has no drawing"])
         self.assertEqual(papers.check_drawings({path: "// Gelu:\n//\n//   x -> y\n" + rule}), [])
 
+    def test_finds_a_promise_without_a_test(self):
+        tests = {"tests/a_test.cc": "TEST(ATest, Holds) {}\nTEST_P(BTest, HoldsToo) {}\n"}
+        good = "| a model | test |\n|---|---|\n| reads | `ATest.Holds`, `BTest.HoldsToo` |\n"
+        self.assertEqual(papers.check_promises({**tests, "SECURITY.md": good}), [])
+        bad = "| reads | |\n| writes | `ATest.Falls` |\n"
+        self.assertEqual(whats(papers.check_promises({**tests, "SECURITY.md": bad})),
+                         ["the row names no test", "there is no test ATest.Falls"])
+
 
 if __name__ == "__main__":
     unittest.main()

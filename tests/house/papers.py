@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of a readable size, a licence in every source file, a drawing on top of every rule."""
+"""Documents of a readable size, a licence in every source file, a drawing on top of every rule, a test for every promise."""
 
 import re
 
@@ -9,6 +9,8 @@ LICENSE = "SPDX-License-Identifier: Apache-2.0"
 README_LINES = 150
 COLUMNS = 100
 RULE = re.compile(r"^extern const Rule k\w+ = ", re.MULTILINE)
+TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", re.MULTILINE)
+NAMED_TEST = re.compile(r"`(\w+\.[A-Z]\w+)`")
 DRAWING = re.compile(r"^// {3,}.*(?:->|[|\\/])", re.MULTILINE)
 
 
@@ -40,6 +42,20 @@ def check_documents(files: Files) -> list[Finding]:
     if (lines := readme.count("\n")) > README_LINES:
         what = f"the README has {lines} lines, more than {README_LINES}"
         findings.append(Finding("README.md", README_LINES + 1, what, "move details to docs/"))
+    return findings
+
+
+def check_promises(files: Files) -> list[Finding]:
+    """Every test that SECURITY.md names exists, and every row of its tables names one."""
+    tests = {f"{suite}.{name}" for path, text in files.items() if path.startswith("tests/") for suite, name in TEST.findall(text)}
+    findings = []
+    for number, line in enumerate(files.get("SECURITY.md", "").split("\n"), 1):
+        named = NAMED_TEST.findall(line)
+        if re.match(r"\| (?!-).*\|$", line) and not line.endswith("| test |") and not named:
+            findings.append(Finding("SECURITY.md", number, "the row names no test", "name the test that holds it"))
+        for name in named:
+            if name not in tests:
+                findings.append(Finding("SECURITY.md", number, f"there is no test {name}", "name a test that holds it"))
     return findings
 
 
