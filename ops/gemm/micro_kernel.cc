@@ -184,7 +184,7 @@ HWY_ATTR HWY_INLINE void SumSegments(Tile<R, V, kLayout>& tile, const PanelProdu
   for (int64_t begin = 0, run = 0; run < runs; begin = run) {
     tile.Clear();
     for (const int64_t stop = std::min(begin + p.segments_per_block, runs); run < stop; ++run) {
-      if (block == 0) rows = Rows<R>(at.a + p.segment_offsets[segment], p.lda);
+      if (block == 0) rows.PointAt(at.a + p.segment_offsets[segment]);
       SumBlock(tile, p, rows, b, depth[block], at.first, ahead, end);
       if (++block == p.blocks) block = 0, ++segment;
     }

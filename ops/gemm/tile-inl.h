@@ -27,8 +27,10 @@ constexpr int kNarrow = 3;
 // from it: one pointer per row would not fit the registers.
 template <int R>
 struct Rows {
-  HWY_INLINE Rows(const float* a, int64_t lda) : step(lda) {
-    for (int i = 0; i < kPointers; ++i) first[i] = a + 3 * i * lda;
+  HWY_INLINE Rows(const float* a, int64_t lda) : step(lda) { PointAt(a); }
+  // Makes a copy of other rows unnecessary, which clang refuses for arrays of restricted pointers.
+  HWY_INLINE void PointAt(const float* a) {
+    for (int i = 0; i < kPointers; ++i) first[i] = a + 3 * i * step;
   }
   HWY_INLINE const float* At(int row) const { return first[row / 3] + row % 3 * step; }
   HWY_INLINE void Advance(int64_t count) {

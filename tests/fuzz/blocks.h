@@ -44,8 +44,8 @@ Value* AddIndexed(GraphMaker& maker, Value* x);
 // A piece of a convolution stack on an image [N C H W].
 Value* AddImageBlock(GraphMaker& maker, Value* x);
 
-// A graph of a few of these pieces.
-Trial RandomTrial(uint32_t seed);
+// A graph of a few of these pieces. `chosen`: see Dice.
+Trial RandomTrial(uint32_t seed, absl::Span<const uint8_t> chosen = {});
 
 }  // namespace attnrun::testing
 

@@ -43,8 +43,8 @@ bool IsTame(const Tensor& tensor) {
 
 }  // namespace
 
-GraphMaker::GraphMaker(uint32_t seed)
-    : dice_(seed),
+GraphMaker::GraphMaker(uint32_t seed, absl::Span<const uint8_t> chosen)
+    : dice_(seed, chosen),
       opset_(static_cast<int>(dice_.Of<int64_t>({17, 20, 23}))),
       builder_(graph_, opset_),
       extents_(ChooseExtents(dice_)) {}

@@ -10,21 +10,27 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/choices.h"
 #include "fuzz/evaluate.h"
 #include "support/graph_builder.h"
 
 namespace attnrun::testing {
 
-// A source of random choices.
+// A source of random choices. The first of them may be those of a fuzzer, which must outlive it.
 class Dice {
  public:
-  explicit Dice(uint32_t seed) : generator_(seed) {}
+  explicit Dice(uint32_t seed, absl::Span<const uint8_t> chosen = {})
+      : chosen_(chosen), generator_(seed) {}
   std::mt19937& generator() { return generator_; }
   // A number of [low, high].
   int64_t Int(int64_t low, int64_t high) {
+    if (!chosen_.empty()) return chosen_.Int(low, high);
     return std::uniform_int_distribution<int64_t>(low, high)(generator_);
   }
-  bool Chance(double probability) { return std::bernoulli_distribution(probability)(generator_); }
+  bool Chance(double probability) {
+    if (!chosen_.empty()) return chosen_.Byte() < probability * 256;
+    return std::bernoulli_distribution(probability)(generator_);
+  }
   // True once in about 33 calls: the caller then spells a pattern almost correctly but wrong.
   bool Wrong() { return Chance(0.03); }
   template <typename T>
@@ -37,6 +43,7 @@ class Dice {
   }
 
  private:
+  Choices chosen_;
   std::mt19937 generator_;
 };
 
@@ -50,7 +57,7 @@ class GraphMaker {
   // 1 and a batch that may be empty.
   static constexpr int kBindings = 3;
 
-  explicit GraphMaker(uint32_t seed);
+  explicit GraphMaker(uint32_t seed, absl::Span<const uint8_t> chosen = {});
 
   Dice& dice() { return dice_; }
   int opset() const { return opset_; }

@@ -69,8 +69,8 @@ void AddStep(GraphMaker& m, bool indexed) {
 
 }  // namespace
 
-Trial RandomTrial(uint32_t seed) {
-  GraphMaker maker(seed);
+Trial RandomTrial(uint32_t seed, absl::Span<const uint8_t> chosen) {
+  GraphMaker maker(seed, chosen);
   // One graph in eight is a stack of convolutions.
   if (seed % 8 == 5) return RandomImages(maker);
   AddInputs(maker);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of the weight cache. The first byte chooses the file, and may ask for valid checksums, behind
+// which a fuzzer otherwise does not get.
+#include <cstring>
+
+#include "core/file_bytes.h"
+#include "fuzz/targets/cache_seeds.h"
+#include "fuzz/targets/memory_file.h"
+#include "fuzz/targets/target.h"
+#include "weight_cache/checksum.h"
+#include "weight_cache/packed_file.h"
+#include "weight_cache/source_stamp.h"
+
+namespace attnrun::testing {
+namespace {
+
+constexpr size_t kWord = sizeof(uint64_t);
+constexpr size_t kHeaderWords = 7;
+
+void PutChecksum(std::string& bytes, size_t begin) {
+  if (begin > bytes.size() || bytes.size() - begin < kWord) return;
+  const uint64_t checksum = cache::Checksum::Of(absl::string_view(bytes).substr(0, begin)).low;
+  std::memcpy(bytes.data() + begin, &checksum, kWord);
+}
+
+// Makes the checksum behind the index of a packed file right.
+void MendPacked(std::string& bytes) {
+  uint64_t words = 0;
+  if (bytes.size() < kHeaderWords * kWord) return;
+  std::memcpy(&words, bytes.data() + (kHeaderWords - 1) * kWord, kWord);
+  if (words < bytes.size()) PutChecksum(bytes, (kHeaderWords + words) * kWord);
+}
+
+// Reads every byte of the matrices, which lie in the file.
+void ReadPacked(const std::string& bytes, bool trusted) {
+  const MemoryFile file(bytes);
+  std::optional<FileIdentity> identity;
+  if (trusted) {
+    const auto opened = FileBytes::Open(file.path());
+    if (opened.ok()) identity = (*opened)->identity();
+  }
+  const auto packed = cache::OpenPackedFile(file.path(), kSeedContent, identity);
+  if (!packed.has_value()) return;
+  for (const auto& [key, matrix] : packed->matrices) {
+    const Tensor& panels = matrix->panels();
+    cache::Checksum::Of({static_cast<const char*>(panels.raw()), panels.byte_size()});
+  }
+}
+
+void ReadStamp(const std::string& bytes) {
+  const MemoryFile file(bytes);
+  const std::optional<cache::SourceStamp> stamp = cache::ReadSourceStamp(file.path());
+  if (!stamp.has_value()) return;
+  if (stamp->FileName().empty() || stamp->PackedFileName().empty()) Fail("a stamp has no name");
+}
+
+void Read(uint8_t choice, std::string bytes) {
+  const bool is_mended = (choice & 2) != 0;
+  if ((choice & 1) != 0) {
+    if (is_mended && bytes.size() >= kWord) PutChecksum(bytes, bytes.size() - kWord);
+    ReadStamp(bytes);
+  } else {
+    if (is_mended) MendPacked(bytes);
+    ReadPacked(bytes, (choice & 4) != 0);
+  }
+}
+
+}  // namespace
+}  // namespace attnrun::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  attnrun::testing::Read(data[0], {reinterpret_cast<const char*>(data) + 1, size - 1});
+  return 0;
+}
