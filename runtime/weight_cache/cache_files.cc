@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/cache_files.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <system_error>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,20 +37,37 @@ struct CacheFile {
   bool old;
 };
 
+struct CloseDirectory {
+  void operator()(DIR* open) const { closedir(open); }
+};
+
+// The names in a directory; none if they cannot all be listed. The iterators of the standard library
+// end the process when they find no memory.
+std::vector<std::string> NamesIn(const std::string& directory) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, CloseDirectory> open(opendir(directory.c_str()));
+  if (open == nullptr) return names;
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(open.get());
+    if (entry == nullptr) break;
+    names.emplace_back(entry->d_name);
+  }
+  if (errno != 0) names.clear();
+  return names;
+}
+
 // The files of the cache in a directory; none if they cannot all be listed.
 std::vector<CacheFile> FilesIn(const std::string& directory) {
   const absl::Time latest = absl::Now() - absl::Hours(1);
   std::vector<CacheFile> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    const auto file = Identify(entry->path().string());
-    if (!file.has_value() || !absl::StartsWith(name, kCacheFilePrefix)) continue;
+  for (std::string& name : NamesIn(directory)) {
+    if (!absl::StartsWith(name, kCacheFilePrefix)) continue;
+    const auto file = Identify(absl::StrCat(directory, "/", name));
+    if (!file.has_value()) continue;
     const absl::Time written = absl::FromUnixNanos(static_cast<int64_t>(file->modified));
     files.push_back({std::move(name), written < latest});
   }
-  if (error) files.clear();
   return files;
 }
 

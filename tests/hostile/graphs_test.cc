@@ -329,7 +329,7 @@ const BoundedModel kGraphs[] = {
        AddNode(&g, "Relu", {"a"}, {"b"}, "second");
        AddNode(&g, "Relu", {"b"}, {"y"}, "third");
      },
-     {"b"}},
+     {"the graph has a cycle"}},
     {"LoopsInLoops",
      [](ModelProto&, GraphProto& g) {
        *g.add_initializer() = Ints("trips", {int64_t{1} << 62});

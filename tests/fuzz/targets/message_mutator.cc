@@ -119,17 +119,20 @@ std::string MessageMutator::Text(const Field& field, const std::string& old) {
   return text;
 }
 
-void MessageMutator::CopyDonor(Message& target) {
+std::unique_ptr<Message> MessageMutator::CopyOfDonor(const google::protobuf::Descriptor* type) {
   std::vector<const Message*> donors;
   for (const Message* message : inside_) {
-    if (message->GetDescriptor() == target.GetDescriptor()) donors.push_back(message);
+    if (message->GetDescriptor() == type) donors.push_back(message);
   }
-  if (donors.empty()) return;
-  // A message that contains the target must not be read while the target changes.
+  if (donors.empty()) return nullptr;
   const Message& donor = *donors[Below(donors.size())];
-  const std::unique_ptr<Message> copy(donor.New());
+  std::unique_ptr<Message> copy(donor.New());
   copy->CopyFrom(donor);
-  target.CopyFrom(*copy);
+  return copy;
+}
+
+void MessageMutator::CopyTo(Message& target, const Message* donor) {
+  if (donor != nullptr) target.CopyFrom(*donor);
 }
 
 void MessageMutator::MutateElement(Message& message, const Field& field, int i) {
@@ -156,7 +159,8 @@ void MessageMutator::MutateElement(Message& message, const Field& field, int i) 
       return r.SetRepeatedString(&message, &field, i,
                                  Text(field, r.GetRepeatedString(message, &field, i)));
     case Field::CPPTYPE_MESSAGE:
-      return CopyDonor(*r.MutableRepeatedMessage(&message, &field, i));
+      return CopyTo(*r.MutableRepeatedMessage(&message, &field, i),
+                    CopyOfDonor(field.message_type()).get());
     default:
       return;
   }
@@ -178,7 +182,7 @@ void MessageMutator::Append(Message& message, const Field& field) {
     case Field::CPPTYPE_STRING:
       return r.AddString(&message, &field, Text(field, ""));
     case Field::CPPTYPE_MESSAGE:
-      return CopyDonor(*r.AddMessage(&message, &field));
+      return CopyTo(*r.AddMessage(&message, &field), CopyOfDonor(field.message_type()).get());
     default:
       return;
   }
@@ -218,8 +222,11 @@ void MessageMutator::MutateSingular(Message& message, const Field& field) {
                                 ->number());
     case Field::CPPTYPE_STRING:
       return r.SetString(&message, &field, Text(field, r.GetString(message, &field)));
-    case Field::CPPTYPE_MESSAGE:
-      return CopyDonor(*r.MutableMessage(&message, &field));
+    case Field::CPPTYPE_MESSAGE: {
+      // To set a member of a oneof deletes another, which may be the donor.
+      const std::unique_ptr<Message> donor = CopyOfDonor(field.message_type());
+      return CopyTo(*r.MutableMessage(&message, &field), donor.get());
+    }
     default:
       return;
   }
@@ -254,7 +261,8 @@ void MessageMutator::Cross(Message& message, const Message& other) {
   texts_.clear();
   Collect(message, mine, texts_);
   Collect(*copy, inside_, texts_);
-  CopyDonor(*mine[Below(mine.size())]);
+  Message& target = *mine[Below(mine.size())];
+  CopyTo(target, CopyOfDonor(target.GetDescriptor()).get());
 }
 
 }  // namespace attnrun::testing

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,8 +40,9 @@ class MessageMutator {
   void MutateElement(Message& message, const Field& field, int i);
   void MutateSingular(Message& message, const Field& field);
   void Append(Message& message, const Field& field);
-  // Fills `target` with a copy of another message of its type, if there is one.
-  void CopyDonor(Message& target);
+  // A copy of some message of this type, which stays when the message changes; null if there is none.
+  std::unique_ptr<google::protobuf::Message> CopyOfDonor(const google::protobuf::Descriptor* type);
+  static void CopyTo(google::protobuf::Message& target, const google::protobuf::Message* donor);
 
   int64_t Number(int64_t old);
   double Real(double old);
