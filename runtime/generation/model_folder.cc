@@ -41,8 +41,9 @@ constexpr const char* kSuffixes[] = {"",      "_fp16",      "_q4",   "_q4f16",
 fs::path Find(const fs::path& folder, std::initializer_list<absl::string_view> stems) {
   for (const char* suffix : kSuffixes) {
     for (const absl::string_view stem : stems) {
-      for (const fs::path& place : {folder, folder / "onnx"}) {
-        fs::path path = place / absl::StrCat(stem, suffix, ".onnx");
+      // A list of paths would leak the first if there is no memory for the second.
+      for (const char* place : {"", "onnx"}) {
+        fs::path path = folder / place / absl::StrCat(stem, suffix, ".onnx");
         if (IsFile(path)) return path;
       }
     }

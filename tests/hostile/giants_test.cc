@@ -245,7 +245,7 @@ const BoundedModel kGiants[] = {
        g.mutable_node(0)->add_input("text");
        g.mutable_node(0)->add_input("times");
      },
-     {"Expand"}},
+     {"does not fit"}},
     {"SplitIntoManyPieces",
      [](ModelProto&, GraphProto& g) {
        constexpr int kPieces = 250'000;
