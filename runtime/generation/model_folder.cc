@@ -37,18 +37,18 @@ absl::StatusOr<std::optional<std::string>> ReadText(const fs::path& path) {
 constexpr const char* kSuffixes[] = {"",      "_fp16",      "_q4",   "_q4f16",
                                      "_bnb4", "_quantized", "_int8", "_uint8"};
 
-// The first file of `stems` in the folder or its subfolder onnx, by suffix and then by stem.
-fs::path Find(const fs::path& folder, std::initializer_list<absl::string_view> stems) {
+// The first file of `stems` in the folder or its subfolder onnx, by suffix and then by stem. Paths are
+// joined as text, since the library's paths are broken by a part for which there is no memory.
+std::string Find(const std::string& folder, std::initializer_list<absl::string_view> stems) {
   for (const char* suffix : kSuffixes) {
     for (const absl::string_view stem : stems) {
-      // A list of paths would leak the first if there is no memory for the second.
-      for (const char* place : {"", "onnx"}) {
-        fs::path path = folder / place / absl::StrCat(stem, suffix, ".onnx");
+      for (const char* place : {"/", "/onnx/"}) {
+        std::string path = absl::StrCat(folder, place, stem, suffix, ".onnx");
         if (IsFile(path)) return path;
       }
     }
   }
-  return {};
+  return "";
 }
 
 // The only .onnx file of the folder, if there is one.
@@ -81,13 +81,13 @@ void FindFiles(const fs::path& folder, ModelFiles& files) {
     *file = IsFile(inside) ? inside.string() : "";
   }
   if (files.decoder.empty()) {
-    files.decoder = Find(folder, {"decoder_model_merged", "model", "decoder_model"}).string();
+    files.decoder = Find(folder.string(), {"decoder_model_merged", "model", "decoder_model"});
   }
   if (files.decoder.empty()) files.decoder = FindOnly(folder).string();
   if (files.decoder.empty()) return;
   const auto complete = [&](std::string& file, absl::string_view stem) {
     if (file.empty()) file = Sibling(files.decoder, stem).string();
-    if (file.empty()) file = Find(folder, {stem}).string();
+    if (file.empty()) file = Find(folder.string(), {stem});
   };
   complete(files.encoder, "encoder_model");
   complete(files.embed_tokens, "embed_tokens");
