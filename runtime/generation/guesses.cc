@@ -29,9 +29,13 @@ TokenIds LookUp(absl::Span<const int64_t> ids, size_t ngram, size_t most) {
     const absl::Span<const int64_t> earlier = ids.first(ids.size() - 1);
     const auto found = std::find_end(earlier.begin(), earlier.end(), last.begin(), last.end());
     if (found == earlier.end()) continue;
-    const auto begin = found + static_cast<std::ptrdiff_t>(n);
-    const auto count = std::min<std::ptrdiff_t>(ids.end() - begin, static_cast<int64_t>(most));
-    return {begin, begin + count};
+    // Behind the end the guesses go on, as text does that repeats itself.
+    const size_t begin = static_cast<size_t>(found - earlier.begin()) + n;
+    TokenIds guesses;
+    for (size_t i = begin; guesses.size() < most; ++i) {
+      guesses.push_back(i < ids.size() ? ids[i] : guesses[i - ids.size()]);
+    }
+    return guesses;
   }
   return {};
 }

@@ -21,9 +21,12 @@ TEST(LookUpTest, TakesWhatFollowedTheLongestMatch) {
   EXPECT_THAT(LookUp({2, 5, 6, 1, 2}, 3, 2), ElementsAre(5, 6));
 }
 
-TEST(LookUpTest, EndsWithTheSequence) {
-  EXPECT_THAT(LookUp({7, 7, 7, 7}, 2, 10), ElementsAre(7));
-  EXPECT_THAT(LookUp({3, 4, 3}, 1, 10), ElementsAre(4, 3));
+TEST(LookUpTest, GoesOnBehindTheEnd) {
+  EXPECT_THAT(LookUp({7, 7, 7, 7}, 2, 3), ElementsAre(7, 7, 7));
+  EXPECT_THAT(LookUp({3, 4, 3}, 1, 5), ElementsAre(4, 3, 4, 3, 4));
+}
+
+TEST(LookUpTest, GuessesNothingWithoutAnEarlierPlace) {
   EXPECT_THAT(LookUp({1, 2, 3}, 2, 4), IsEmpty());
   EXPECT_THAT(LookUp({1}, 2, 4), IsEmpty());
 }
