@@ -77,10 +77,11 @@ InputRules::InputRules(const std::vector<ValueInfo>& declared) : declared_(decla
     for (size_t axis = 0; axis < info.shape->size(); ++axis) {
       const Dim& dim = (*info.shape)[axis];
       const auto next = static_cast<int>(symbols_.size());
-      axes.push_back(dim.is_fixed()
-                         ? -1
-                         : symbols_.try_emplace(DeclaredExtent(info.name, dim, axis).ToString(), next)
-                               .first->second);
+      axes.push_back(
+          dim.is_fixed()
+              ? -1
+              : symbols_.try_emplace(DeclaredExtent(info.name, dim, axis).ToString(), next)
+                    .first->second);
     }
   }
 }
@@ -135,9 +136,10 @@ absl::Status InputRules::CheckTensor(size_t input, const Tensor& tensor, Binding
       first = static_cast<int>(input);
     }
     if (extent == tensor.dim(axis)) continue;
-    return Mismatch(declared, tensor,
-                    absl::StrCat(": ", Quoted(dim.symbol), " is ", extent, " in input ",
-                                 Quoted(declared_[first].name), " but ", tensor.dim(axis), " here"));
+    return Mismatch(
+        declared, tensor,
+        absl::StrCat(": ", Quoted(dim.symbol), " is ", extent, " in input ",
+                     Quoted(declared_[first].name), " but ", tensor.dim(axis), " here"));
   }
   return absl::OkStatus();
 }

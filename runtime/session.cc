@@ -95,7 +95,8 @@ class Session::Impl {
       precision_ = options.precision;
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
-    StateLayout layout = MakeStateLayout(state::FindCarriedValues(*model_.graph), inputs_, outputs_);
+    StateLayout layout =
+        MakeStateLayout(state::FindCarriedValues(*model_.graph), inputs_, outputs_);
     layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
     layout_ = std::make_shared<const StateLayout>(std::move(layout));
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
@@ -228,9 +229,9 @@ class Session::Impl {
     std::vector<TensorMap> outputs;
     for (size_t r = 0; r < requests.size(); ++r) {
       const bool has_state = requests[r].state != nullptr;
-      ATTNRUN_ASSIGN_OR_RETURN(outputs.emplace_back(),
-                               OutputsOf(outputs_, has_state ? layout_->given : all_outputs_,
-                                         buffers[r]->outputs));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          outputs.emplace_back(),
+          OutputsOf(outputs_, has_state ? layout_->given : all_outputs_, buffers[r]->outputs));
     }
     ATTNRUN_RETURN_IF_ERROR(use.Keep());
     return outputs;
@@ -413,8 +414,7 @@ absl::StatusOr<size_t> Session::StateBytes(const StateOptions& options) const {
 
 absl::StatusOr<State> Session::LoadState(const std::string& path, int64_t capacity) const {
   return WithoutExceptions([&]() -> absl::StatusOr<State> {
-    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<State::Impl> state,
-                             impl_->LoadState(path, capacity));
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<State::Impl> state, impl_->LoadState(path, capacity));
     return State(std::move(state));
   });
 }

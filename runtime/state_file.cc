@@ -73,8 +73,8 @@ class Reading {
     const uint64_t count = head_.Next();
     if (!head_.ok() || state.batch < 0) return Damaged("its head is cut short");
     if (count != layout_.values.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("it has ", count, " values, but the model ",
-                                                     layout_.values.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("it has ", count, " values, but the model ", layout_.values.size()));
     }
     for (size_t i = 0; i < count; ++i) ATTNRUN_RETURN_IF_ERROR(ReadEntry(i));
     ATTNRUN_RETURN_IF_ERROR(CheckHead());
@@ -128,7 +128,8 @@ class Reading {
                       axis == static_cast<uint64_t>(value.axis) &&
                       type == static_cast<uint64_t>(layout_.types[i]) && declared.has_value() &&
                       rank == declared->size();
-    if (!fits) return Damaged(absl::StrCat("the value of input ", Quoted(value.input), " is not there"));
+    if (!fits)
+      return Damaged(absl::StrCat("the value of input ", Quoted(value.input), " is not there"));
     entry.type = layout_.types[i];
     for (const Dim& dim : *declared) {
       entry.shape.push_back(static_cast<int64_t>(head_.Next()));
@@ -163,7 +164,8 @@ class Reading {
     rest_.remove_prefix(bytes.size() + padding.size());
     const bool is_zero = padding.find_first_not_of('\0') == absl::string_view::npos;
     if (!is_zero || entry.checksum != Checksum::Of(bytes).low) {
-      return Damaged(absl::StrCat("the checksum of the value of input ", Quoted(input), " differs"));
+      return Damaged(
+          absl::StrCat("the checksum of the value of input ", Quoted(input), " differs"));
     }
     absl::StatusOr<Tensor> view =
         Tensor::Borrow(entry.type, entry.shape, bytes.data(), bytes.size());

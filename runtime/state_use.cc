@@ -47,8 +47,7 @@ absl::Status StateUse::Keep() {
 }
 
 absl::StatusOr<TensorMap> OutputsOf(const std::vector<ValueInfo>& outputs,
-                                    absl::Span<const int> given,
-                                    absl::Span<const Tensor> results) {
+                                    absl::Span<const int> given, absl::Span<const Tensor> results) {
   TensorMap map;
   for (const int i : given) {
     ATTNRUN_ASSIGN_OR_RETURN(map[outputs[i].name], results[i].Dense());

@@ -39,8 +39,7 @@ class StateUse {
 
 // The results of a run, dense, by the names of the outputs: those at the positions `given`.
 absl::StatusOr<TensorMap> OutputsOf(const std::vector<ValueInfo>& outputs,
-                                    absl::Span<const int> given,
-                                    absl::Span<const Tensor> results);
+                                    absl::Span<const int> given, absl::Span<const Tensor> results);
 
 }  // namespace attnrun
 

@@ -57,7 +57,8 @@ bool Overwrite(OpContext& context, int cache_input, bool chosen) {
     const int64_t here = row++;
     if (condition.data<bool>()[offset] != chosen) return;
     journal->Save(here * bytes, bytes);
-    const int64_t source = OffsetOf(here, extents.first(rows), absl::MakeConstSpan(from).first(rows));
+    const int64_t source =
+        OffsetOf(here, extents.first(rows), absl::MakeConstSpan(from).first(rows));
     CopyStrided(width, extents.subspan(rows), update.data<char>() + source * width,
                 absl::MakeConstSpan(from).subspan(rows), to + here * bytes,
                 absl::MakeConstSpan(dense).subspan(rows));

@@ -12,8 +12,7 @@ absl::StatusOr<CacheCopy> CacheCopy::Make(OpContext& context) {
     context.SetOutput(0, cache);
     return CacheCopy(const_cast<char*>(cache.data<char>()), journal);
   }
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor * y,
-                           context.AllocateOutput(0, cache.type(), cache.shape(), {0}));
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, cache.type(), cache.shape(), {0}));
   if (y->raw() != cache.raw()) {
     CopyBytes(y->mutable_raw(), cache.raw(), static_cast<int64_t>(cache.byte_size()));
   }

@@ -10,8 +10,8 @@
 
 namespace attnrun::exec {
 
-// Memory for objects of one size. Memory that is given back is kept for the next objects, so that a run of
-// the same steps as the run before allocates nothing. Thread-safe.
+// Memory for objects of one size. It is kept for the next objects when it is given back, so that a
+// run of the same steps as the run before allocates nothing. Thread-safe.
 class FreeList {
  public:
   FreeList() = default;

@@ -25,7 +25,6 @@ struct alignas(64) TinyBlock {
   char bytes[64];
 };
 
-
 // Rounds up to a multiple of an eighth of the largest power of two in `bytes`: at most 12.5 % are
 // lost.
 size_t RoundUp(size_t bytes) {

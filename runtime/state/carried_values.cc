@@ -77,8 +77,7 @@ StateValue Carried(const Value* input, const Value* output, const Trail& trail) 
   }
   const bool needs_axis = kind == StateKind::kAppended || kind == StateKind::kWindow;
   if (axis < 0 && needs_axis) kind = StateKind::kReplaced;
-  return {input->name(), output->name(), kind, axis,
-          kind == StateKind::kWindow ? trail.window : 0};
+  return {input->name(), output->name(), kind, axis, kind == StateKind::kWindow ? trail.window : 0};
 }
 
 // True if a branch of an If gives the output without reading anything, while another one computes it:
@@ -93,8 +92,8 @@ bool IsComputedOnce(const Value* output) {
     if (graph == nullptr) continue;
     const Value* value = (*graph)->outputs()[output->producer_index()];
     while (value->outer() != nullptr) value = value->outer();
-    const bool reads = value->is_input() || (value->producer() != nullptr &&
-                                             !value->producer()->inputs().empty());
+    const bool reads =
+        value->is_input() || (value->producer() != nullptr && !value->producer()->inputs().empty());
     ++(reads ? computed : empty);
   }
   return empty == 1 && computed == 1;
@@ -142,15 +141,16 @@ class Pairing {
     }
     if (fitting.size() != 1) return;
     const Value* input = fitting.front();
-    const bool passed_on = absl::c_any_of(
-        TrailsOf(output), [&](const Trail& trail) { return trail.input == input; });
+    const bool passed_on =
+        absl::c_any_of(TrailsOf(output), [&](const Trail& trail) { return trail.input == input; });
     if (passed_on || IsComputedOnce(output)) {
       Add(input, output, {input->name(), output->name(), StateKind::kKept});
       return;
     }
     const int axis = DifferingAxis(input, output);
-    Add(input, output, {input->name(), output->name(),
-                        axis >= 0 ? StateKind::kAppended : StateKind::kReplaced, axis});
+    Add(input, output,
+        {input->name(), output->name(), axis >= 0 ? StateKind::kAppended : StateKind::kReplaced,
+         axis});
   }
 
   bool IsFree(const Value* input) const { return !paired_.contains(input); }

@@ -93,9 +93,9 @@ absl::StatusOr<std::vector<Shape>> InitialShapes(const Graph& graph,
                                                  const std::vector<StateValue>& values,
                                                  const StateOptions& options) {
   if (options.batch < 0 || options.capacity < 0 || options.encoder_positions < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected a batch, a capacity and encoder positions of at least 0, but found ",
-        options.batch, ", ", options.capacity, " and ", options.encoder_positions));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a batch, a capacity and encoder positions of at least 0, but found ",
+                     options.batch, ", ", options.capacity, " and ", options.encoder_positions));
   }
   return Shapes(graph, inputs, values, options).Find();
 }

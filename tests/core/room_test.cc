@@ -83,7 +83,8 @@ TEST(RoomTest, AWindowMovesToTheFront) {
     const Tensor empty = *MakeRoom(DataType::kFloat, {2, 0}, 1, kCapacity, Allocator::Heap());
     const Tensor window = Slid(empty, kCapacity, steps, 3);
     const auto last = static_cast<float>(steps - 1);
-    EXPECT_THAT(ElementsOf(window), ElementsAre(last - 2, last - 1, last, last - 2, last - 1, last));
+    EXPECT_THAT(ElementsOf(window),
+                ElementsAre(last - 2, last - 1, last, last - 2, last - 1, last));
     EXPECT_EQ(CapacityOf(window), kCapacity);
     if (steps < 100) continue;
     const std::optional<Tensor> earlier = Rewound(window, kHistory, 3);
