@@ -3,7 +3,6 @@
 
 #include "core/status.h"
 #include "decoder_inputs.h"
-#include "ops/tensors/strided_copy.h"
 
 namespace attnrun {
 namespace {
@@ -18,14 +17,6 @@ absl::StatusOr<State> NewState(const DecoderSession& session, const TensorMap& g
     options.encoder_positions = states->second.dim(1);
   }
   return session.session.NewState(options);
-}
-
-// The first `length` positions of a value.
-Tensor First(const Tensor& tensor, const StateValue& value, int64_t length) {
-  if (value.kind != StateKind::kAppended) return tensor;
-  Shape shape = tensor.shape();
-  shape[value.axis] = length;
-  return tensor.View(shape, ops::StridesOf(tensor), 0);
 }
 
 }  // namespace
@@ -50,13 +41,8 @@ absl::Status ModelRow::Rewind(int64_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_t capacity) const {
-  ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(*current_, given_, capacity));
-  if (has_cache()) {
-    for (const StateValue& value : current_->session.state_values()) {
-      const Tensor held = First(state_.value(value.input), value, length);
-      ATTNRUN_RETURN_IF_ERROR(state.Set(value.input, held));
-    }
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(State state, has_cache() ? state_.Clone(length, capacity)
+                                                    : NewState(*current_, given_, capacity));
   std::unique_ptr<ModelRow> clone(
       new ModelRow(sessions_, *current_, given_, capacity, use_cache_, std::move(state)));
   clone->ids_.assign(ids_.begin(), ids_.begin() + length);

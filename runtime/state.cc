@@ -12,7 +12,6 @@
 #include "core/quote.h"
 #include "core/room.h"
 #include "core/status.h"
-#include "ops/tensors/strided_copy.h"
 #include "state_file.h"
 #include "state_impl.h"
 #include "state_memory.h"
@@ -103,7 +102,8 @@ absl::Status State::Impl::Set(absl::string_view input, const Tensor& value) {
       absl::StrCat("input ", Quoted(input), " is not carried from run to run"));
 }
 
-absl::Status State::Impl::Rewind(int64_t length) {
+// The errors that do not depend on windows.
+absl::Status State::Impl::CheckRewind(int64_t length) const {
   const bool counts = absl::c_any_of(
       layout_->values, [](const StateValue& value) { return value.kind == StateKind::kAppended; });
   const int64_t now = this->length();
@@ -116,7 +116,12 @@ absl::Status State::Impl::Rewind(int64_t length) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the state cannot be rewound: input ", Quoted(value(i).input), " is replaced in each run"));
   }
-  ATTNRUN_RETURN_IF_ERROR(RewindWindows(now, length));
+  return absl::OkStatus();
+}
+
+absl::Status State::Impl::Rewind(int64_t length) {
+  ATTNRUN_RETURN_IF_ERROR(CheckRewind(length));
+  ATTNRUN_RETURN_IF_ERROR(RewindWindows(this->length(), length));
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (value(i).kind == StateKind::kAppended) tensors_[i] = Shortened(i, length);
   }
@@ -156,10 +161,8 @@ std::optional<Tensor> State::Impl::EarlierWindow(size_t i, int64_t back, int64_t
 // A tensor without room is a view of its first positions.
 Tensor State::Impl::Shortened(size_t i, int64_t length) const {
   const Tensor& tensor = tensors_[i];
-  if (CapacityOf(tensor) > 0) return Shrunk(tensor, length);
-  Shape shape = tensor.shape();
-  shape[value(i).axis] = length;
-  return tensor.View(shape, ops::StridesOf(tensor), 0);
+  return CapacityOf(tensor) > 0 ? Shrunk(tensor, length)
+                                : FirstPositions(tensor, value(i).axis, length);
 }
 
 absl::StatusOr<Tensor> State::Impl::MemoryFor(size_t i, const Shape& shape) const {
@@ -185,6 +188,25 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Clone() const {
   std::unique_ptr<Impl> clone = WithoutTensors();
   for (size_t i = 0; i < tensors_.size(); ++i) {
     ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), Owned(i, tensors_[i]));
+  }
+  return clone;
+}
+
+absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Clone(int64_t length,
+                                                                int64_t capacity) const {
+  ATTNRUN_RETURN_IF_ERROR(CheckRewind(length));
+  std::unique_ptr<Impl> clone = WithoutTensors();
+  clone->options_.capacity = capacity;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor tensor = tensors_[i];
+    if (value(i).kind == StateKind::kAppended) {
+      tensor = FirstPositions(tensor, value(i).axis, length);
+    } else if (value(i).kind == StateKind::kWindow && length < this->length()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the first positions cannot be cloned: input ", Quoted(value(i).input),
+                       " is a window of the last ones"));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), clone->Owned(i, tensor));
   }
   return clone;
 }
@@ -350,6 +372,19 @@ absl::StatusOr<State> State::Clone() const {
     const Turn turn(*this);
     ATTNRUN_RETURN_IF_ERROR(turn.status());
     ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> clone, impl_->Clone());
+    return State(std::move(clone));
+  });
+}
+
+absl::StatusOr<State> State::Clone(int64_t length, int64_t capacity) const {
+  return WithoutExceptions([&]() -> absl::StatusOr<State> {
+    const Turn turn(*this);
+    ATTNRUN_RETURN_IF_ERROR(turn.status());
+    if (capacity < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a capacity of at least 0, but found ", capacity));
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(std::unique_ptr<Impl> clone, impl_->Clone(length, capacity));
     return State(std::move(clone));
   });
 }

@@ -48,6 +48,7 @@ class __attribute__((visibility("hidden"))) State::Impl {
   absl::Status Rewind(int64_t length);
   absl::StatusOr<std::unique_ptr<Impl>> Select(absl::Span<const int64_t> rows) const;
   absl::StatusOr<std::unique_ptr<Impl>> Clone() const;
+  absl::StatusOr<std::unique_ptr<Impl>> Clone(int64_t length, int64_t capacity) const;
 
   // False if another thread uses the state. Leave follows each Enter that returned true.
   bool Enter() { return !used_.exchange(true); }
@@ -74,6 +75,7 @@ class __attribute__((visibility("hidden"))) State::Impl {
   bool IsInPlace(size_t i, const Tensor& result) const;
   absl::StatusOr<Tensor> NextOf(size_t i, const Tensor& result) const;
   Tensor Shortened(size_t i, int64_t length) const;
+  absl::Status CheckRewind(int64_t length) const;
   absl::Status RewindWindows(int64_t now, int64_t length);
   std::optional<Tensor> EarlierWindow(size_t i, int64_t back, int64_t length) const;
   // Forgets what was appended to value i.

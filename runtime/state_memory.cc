@@ -87,6 +87,12 @@ size_t BytesOf(const StateValue& value, const Tensor& tensor) {
   return NumElements(shape).value_or(0) * (BitWidth(tensor.type()) / 8);
 }
 
+Tensor FirstPositions(const Tensor& tensor, int axis, int64_t length) {
+  Shape shape = tensor.shape();
+  shape[axis] = length;
+  return tensor.View(shape, ops::StridesOf(tensor), 0);
+}
+
 void CopyElements(const Tensor& from, const Tensor& memory) {
   if (from.num_elements() == 0) return;
   if (Journal* const journal = JournalOf(memory)) journal->ForgetZeros();

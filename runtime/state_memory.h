@@ -37,6 +37,9 @@ absl::StatusOr<Tensor> MakeMemory(const StateValue& value, DataType type, const 
 // The bytes of a tensor's memory, with that for positions to come.
 size_t BytesOf(const StateValue& value, const Tensor& tensor);
 
+// The first `length` positions along an axis, a view.
+Tensor FirstPositions(const Tensor& tensor, int axis, int64_t length);
+
 // Copies the elements of `from` to memory of the same type and shape. Not for strings.
 void CopyElements(const Tensor& from, const Tensor& memory);
 

@@ -74,8 +74,13 @@ TEST_P(StateTest, RewindsAndClones) {
   State clone = *state.Clone();
   State row = *state.Select({0});
   const std::string expected = Read(session, state, 6, kPositions, 1);
+  State first = *state.Clone(6, kPositions);
+  EXPECT_EQ(first.length(), 6);
+  EXPECT_EQ(state.Clone(kPositions + 1, 64).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(state.Clone(6, -1).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(state.Rewind(6).ok());
   EXPECT_EQ(Read(session, state, 6, kPositions, 7), expected);
+  EXPECT_EQ(Read(session, first, 6, kPositions, 7), expected);
   EXPECT_EQ(Read(session, clone, 6, kPositions, 2), expected);
   EXPECT_EQ(Read(session, row, 6, kPositions, 1), expected);
 }

@@ -86,6 +86,9 @@ class ATTNRUN_EXPORT State {
 
   // A state of its own with the same values. kResourceExhausted if there is no memory.
   absl::StatusOr<State> Clone() const;
+  // The same with the first `length` positions alone, and memory for `capacity`. Errors as in Rewind;
+  // a state with windows can only be cloned at its whole length.
+  absl::StatusOr<State> Clone(int64_t length, int64_t capacity) const;
 
   // A state of rows.size() rows, of which row i is row rows[i] of this one. kInvalidArgument for a
   // row that does not exist, and for values whose axis 0 is not the batch.
