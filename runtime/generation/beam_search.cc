@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
+#include "generation/beams.h"
 #include "generation/random.h"
 #include "generation/scores.h"
 #include "generation/search.h"
@@ -11,9 +12,6 @@
 // The beam search of transformers since version 4.50, on single-precision scores as there.
 namespace attnrun::gen {
 namespace {
-
-// Worse than any sum of log-probabilities, and far from the end of the numbers.
-constexpr float kWorst = -1e9F;
 
 struct Beam {
   TokenIds ids;
@@ -99,26 +97,20 @@ class BeamSearch : public Search {
 
  private:
   // The number of new tokens so far.
-  double Generated() const {
-    return static_cast<double>(running_[0].ids.size()) - static_cast<double>(prompt_.ids.size());
+  int64_t Generated() const {
+    return static_cast<int64_t>(running_[0].ids.size()) - prompt_.facts.length;
   }
 
-  float Penalty(double length) const {
-    return static_cast<float>(std::pow(length, config_.length_penalty));
+  float Penalty(int64_t length) const {
+    return static_cast<float>(std::pow(static_cast<double>(length), config_.length_penalty));
   }
 
-  // The scores of all continuations of all beams, beam by beam.
   absl::StatusOr<std::vector<float>> Scores(absl::Span<const RowLogits> rows) const {
-    const auto vocabulary = static_cast<size_t>(rows[0].logits.vocabulary);
-    std::vector<float> all(beams_ * vocabulary);
+    std::vector<BeamLogits> beams;
     for (size_t b = 0; b < beams_; ++b) {
-      const absl::Span<float> scores = absl::MakeSpan(all).subspan(b * vocabulary, vocabulary);
-      absl::c_copy(rows[is_first_ ? 0 : b].logits.at(0), scores.begin());
-      LogSoftmax(scores);
-      ATTNRUN_RETURN_IF_ERROR(processors_.Apply(running_[b].ids, scores));
-      for (float& score : scores) score += running_[b].score;
+      beams.push_back({running_[b].ids, running_[b].score, rows[is_first_ ? 0 : b].logits.at(0)});
     }
-    return all;
+    return ScoreContinuations(beams, processors_, [](absl::Span<float>) {});
   }
 
   // The best continuations, as many as leave num_beams that do not end.
@@ -169,11 +161,7 @@ class BeamSearch : public Search {
 
   // True if the best running beam may still beat a finished one.
   bool CanImprove() const {
-    const bool any_length =
-        config_.early_stopping == EarlyStopping::kNever && config_.length_penalty > 0;
-    const double length = any_length
-                              ? static_cast<double>(prompt_.facts.max_length - prompt_.facts.length)
-                              : Generated();
+    const int64_t length = LengthToCompare(config_, prompt_.facts, Generated());
     const float best = running_[0].score / Penalty(length);
     float least = finished_[0].score;
     for (const Beam& beam : finished_) least = std::min(least, beam.score);

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_GENERATION_DECODER_H_
 #define ATTNRUN_GENERATION_DECODER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,11 @@ struct Logits {
     return absl::MakeConstSpan(values).subspan(position * vocabulary, vocabulary);
   }
 };
+
+// The number of ids with which both sequences begin.
+inline int64_t CommonPrefix(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
+  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+}
 
 // A sequence of ids that a decoder reads, and what the model keeps of them.
 class Row {

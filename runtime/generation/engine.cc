@@ -119,7 +119,9 @@ const Row* Engine::FindAlike(const Job& job) {
 // True if an earlier job is about to read more of what both prompts begin with than `shared` ids.
 bool Engine::WaitsForAlike(const Job& job, int64_t shared) const {
   constexpr int64_t kWorthAStep = 32;
-  const absl::Span<const int64_t> ids = absl::MakeConstSpan(job.prompt());
+  // The last id is read in any case.
+  const absl::Span<const int64_t> ids =
+      absl::MakeConstSpan(job.prompt()).first(job.prompt().size() - 1);
   for (const auto& other : jobs_) {
     if (other.get() == &job) return false;
     if (!other->reads_prompt() || !other->shares_prefixes()) continue;
@@ -127,10 +129,7 @@ bool Engine::WaitsForAlike(const Job& job, int64_t shared) const {
       const Row& row = *other->lines()[0].row;
       if (!row.has_cache() || !row.can_rewind()) continue;
     }
-    const TokenIds& earlier = other->prompt();
-    const auto end =
-        std::mismatch(ids.begin(), ids.end() - 1, earlier.begin(), earlier.end()).first;
-    if (end - ids.begin() >= shared + kWorthAStep) return true;
+    if (CommonPrefix(ids, other->prompt()) >= shared + kWorthAStep) return true;
   }
   return false;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/status.h"
+#include "generation/beams.h"
 #include "generation/scores.h"
 #include "generation/search.h"
 
@@ -12,9 +13,6 @@
 // same step.
 namespace attnrun::gen {
 namespace {
-
-// Worse than any sum of log-probabilities, and far from the end of the numbers.
-constexpr float kWorst = -1e9F;
 
 struct Beam {
   TokenIds ids;
@@ -122,24 +120,20 @@ class GroupBeamSearch : public Search {
     return score / std::pow(static_cast<double>(length), config_.length_penalty);
   }
 
-  // The scores of all continuations of all beams of a group, beam by beam. Earlier groups have chosen
-  // token t times[t] times.
+  // The scores of all continuations of a group's beams. Earlier groups have chosen token t times[t]
+  // times.
   absl::StatusOr<std::vector<float>> Scores(absl::Span<const RowLogits> rows,
                                             absl::Span<const int64_t> times,
                                             const Group& group) const {
-    const size_t vocabulary = times.size();
-    std::vector<float> all(beams_ * vocabulary);
-    for (size_t b = 0; b < beams_; ++b) {
-      const absl::Span<float> scores = absl::MakeSpan(all).subspan(b * vocabulary, vocabulary);
-      absl::c_copy(rows[group.running[b].source].logits.at(0), scores.begin());
-      LogSoftmax(scores);
-      for (size_t t = 0; t < vocabulary; ++t) {
+    std::vector<BeamLogits> beams;
+    for (const Beam& beam : group.running) {
+      beams.push_back({beam.ids, beam.score, rows[beam.source].logits.at(0)});
+    }
+    return ScoreContinuations(beams, processors_, [&](absl::Span<float> scores) {
+      for (size_t t = 0; t < scores.size(); ++t) {
         scores[t] -= static_cast<float>(config_.diversity_penalty * static_cast<double>(times[t]));
       }
-      ATTNRUN_RETURN_IF_ERROR(processors_.Apply(group.running[b].ids, scores));
-      for (float& score : scores) score += group.running[b].score;
-    }
-    return all;
+    });
   }
 
   // Continues the beams of a group by the best tokens, or ends it.
@@ -186,9 +180,7 @@ class GroupBeamSearch : public Search {
   bool IsDone(double best, const Group& group) const {
     if (group.finished.size() < beams_) return false;
     if (config_.early_stopping == EarlyStopping::kAtOnce) return true;
-    const bool any_length =
-        config_.early_stopping == EarlyStopping::kNever && config_.length_penalty > 0;
-    const int64_t length = any_length ? prompt_.facts.max_length - prompt_.facts.length : length_;
+    const int64_t length = LengthToCompare(config_, prompt_.facts, length_);
     return absl::c_all_of(group.finished, [&](const Finished& finished) {
       return finished.score >= Penalized(best, length);
     });

@@ -11,11 +11,8 @@ namespace {
 
 // The ids behind the first `count` that the draft row shares with the sequence; at least one.
 absl::StatusOr<absl::Span<const int64_t>> Unread(const DraftedRow& row) {
-  const TokenIds& read = row.draft->ids();
-  const absl::Span<const int64_t> known = row.ids.first(row.ids.size() - 1);
-  const auto shared =
-      std::mismatch(read.begin(), read.end(), known.begin(), known.end()).first - read.begin();
-  if (shared < static_cast<int64_t>(read.size())) {
+  const int64_t shared = CommonPrefix(row.draft->ids(), row.ids.first(row.ids.size() - 1));
+  if (shared < static_cast<int64_t>(row.draft->ids().size())) {
     ATTNRUN_RETURN_IF_ERROR(row.draft->Rewind(shared));
   }
   return row.ids.subspan(shared);

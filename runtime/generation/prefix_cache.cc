@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generation/prefix_cache.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -19,10 +18,9 @@ bool IsCovered(const Row& row, const Row& other) {
 
 int64_t SharedPrefix(const Row& row, absl::Span<const int64_t> ids) {
   if (!row.has_cache()) return 0;
-  const TokenIds& read = row.ids();
-  const auto end = std::mismatch(read.begin(), read.end(), ids.begin(), ids.end()).first;
-  if (end != read.end() && !row.can_rewind()) return 0;
-  return end - read.begin();
+  const int64_t shared = CommonPrefix(row.ids(), ids);
+  const bool is_whole = shared == static_cast<int64_t>(row.ids().size());
+  return is_whole || row.can_rewind() ? shared : 0;
 }
 
 const Row* PrefixCache::Find(absl::Span<const int64_t> ids) {

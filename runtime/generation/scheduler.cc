@@ -181,9 +181,7 @@ void Scheduler::Settle(std::vector<Engine::End> ended) {
         call.sequences[end.job->number()] = end.job->TakeSequences();
         return absl::OkStatus();
       }
-      return Annotate(end.status, call.sequences.size() == 1
-                                      ? "the prompt"
-                                      : absl::StrCat("prompt ", end.job->number()));
+      return Annotate(end.status, NameOfPrompt(end.job->number(), call.sequences.size()));
     }));
   }
   callers_.remove_if([&](const std::shared_ptr<Call>& call) {

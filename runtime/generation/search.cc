@@ -2,8 +2,13 @@
 #include "generation/search.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 
 namespace attnrun::gen {
+
+std::string NameOfPrompt(size_t number, size_t count) {
+  return count == 1 ? "the prompt" : absl::StrCat("prompt ", number);
+}
 
 std::unique_ptr<Search> MakeSearch(const SearchSettings& settings, const Prompt& prompt) {
   if (settings.config.num_beams == 1) return MakeRowSearch(settings, prompt);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ struct Prompt {
   TokenIds ids;
   PromptFacts facts;
 };
+
+// The name of prompt `number` of `count` in messages.
+std::string NameOfPrompt(size_t number, size_t count);
 
 // How a search is done. Must outlive the search.
 struct SearchSettings {
