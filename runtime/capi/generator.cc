@@ -52,6 +52,7 @@ using attnrun::GeneratedSequence;
 using attnrun::TokenIds;
 using attnrun::capi::Guarded;
 using attnrun::capi::IsNull;
+using attnrun::capi::MakeOptions;
 
 absl::StatusOr<TokenIds> Ids(const int64_t* ids, size_t count, absl::string_view parameter) {
   if (ids == nullptr && count > 0) return IsNull(parameter);
@@ -113,11 +114,7 @@ const GeneratedSequence& SequenceOf(const attnrun_generation_result* result, siz
 }  // namespace
 
 attnrun_status* attnrun_generator_options_new(attnrun_generator_options** options) {
-  return Guarded([&]() -> absl::Status {
-    if (options == nullptr) return IsNull("options");
-    *options = new attnrun_generator_options;
-    return absl::OkStatus();
-  });
+  return MakeOptions(options);
 }
 
 void attnrun_generator_options_free(attnrun_generator_options* options) { delete options; }
@@ -203,11 +200,7 @@ attnrun_status* attnrun_generation_request_set_encoder_input(attnrun_generation_
 }
 
 attnrun_status* attnrun_generate_options_new(attnrun_generate_options** options) {
-  return Guarded([&]() -> absl::Status {
-    if (options == nullptr) return IsNull("options");
-    *options = new attnrun_generate_options;
-    return absl::OkStatus();
-  });
+  return MakeOptions(options);
 }
 
 void attnrun_generate_options_free(attnrun_generate_options* options) { delete options; }

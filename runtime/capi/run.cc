@@ -71,13 +71,10 @@ void Deliver(TensorMap& results, const char* const* names, attnrun_tensor** outp
 using attnrun::TensorMap;
 using attnrun::capi::Guarded;
 using attnrun::capi::IsNull;
+using attnrun::capi::MakeOptions;
 
 attnrun_status* attnrun_run_options_new(attnrun_run_options** options) {
-  return Guarded([&]() -> absl::Status {
-    if (options == nullptr) return IsNull("options");
-    *options = new attnrun_run_options;
-    return absl::OkStatus();
-  });
+  return MakeOptions(options);
 }
 
 void attnrun_run_options_free(attnrun_run_options* options) { delete options; }

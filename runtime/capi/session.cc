@@ -8,6 +8,7 @@
 using attnrun::Engine;
 using attnrun::capi::Guarded;
 using attnrun::capi::IsNull;
+using attnrun::capi::MakeOptions;
 
 namespace {
 
@@ -47,11 +48,7 @@ attnrun_status* Give(const void* model, const attnrun_session_options* options,
 }  // namespace
 
 attnrun_status* attnrun_session_options_new(attnrun_session_options** options) {
-  return Guarded([&]() -> absl::Status {
-    if (options == nullptr) return IsNull("options");
-    *options = new attnrun_session_options;
-    return absl::OkStatus();
-  });
+  return MakeOptions(options);
 }
 
 void attnrun_session_options_free(attnrun_session_options* options) { delete options; }

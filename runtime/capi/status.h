@@ -36,6 +36,16 @@ attnrun_status* Guarded(Call call) {
   }
 }
 
+// Makes *options.
+template <typename T>
+attnrun_status* MakeOptions(T** options) {
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr) return IsNull("options");
+    *options = new T;
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace attnrun::capi
 
 #endif  // ATTNRUN_CAPI_STATUS_H_
