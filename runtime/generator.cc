@@ -17,10 +17,6 @@
 namespace attnrun {
 namespace {
 
-std::string NameOf(size_t request, size_t requests) {
-  return requests == 1 ? "the prompt" : absl::StrCat("prompt ", request);
-}
-
 absl::Status CheckIds(const TokenIds& ids, int64_t vocabulary) {
   for (const int64_t id : ids) {
     if (id >= 0 && (vocabulary < 0 || id < vocabulary)) continue;
@@ -102,6 +98,14 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
 
   const GenerationConfig& config() const { return folder_.config; }
   const std::vector<ValueInfo>& encoder_inputs() const { return encoder_inputs_; }
+  const Session& decoder() const {
+    return sessions_.with_past.has_value() ? sessions_.with_past->session
+                                           : sessions_.decoder.session;
+  }
+  const std::string& decoder_file() const {
+    return sessions_.with_past.has_value() ? folder_.files.decoder_with_past
+                                           : folder_.files.decoder;
+  }
 
   absl::StatusOr<GenerationResult> Generate(const std::vector<GenerationRequest>& requests,
                                             const GenerationConfig& config,
@@ -116,7 +120,7 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     std::vector<gen::Task> tasks;
     for (size_t i = 0; i < requests.size(); ++i) {
       absl::StatusOr<gen::Task> task = MakeTask(requests[i], config, run);
-      if (!task.ok()) return Annotate(task.status(), NameOf(i, requests.size()));
+      if (!task.ok()) return Annotate(task.status(), gen::NameOfPrompt(i, requests.size()));
       tasks.push_back(*std::move(task));
     }
     GenerationResult result;
@@ -253,6 +257,10 @@ absl::StatusOr<Generator> Generator::Load(const std::string& path, const Session
 }
 
 const GenerationConfig& Generator::config() const { return impl_->config(); }
+
+const Session& Generator::decoder() const { return impl_->decoder(); }
+
+const std::string& Generator::decoder_file() const { return impl_->decoder_file(); }
 
 const std::vector<ValueInfo>& Generator::encoder_inputs() const { return impl_->encoder_inputs(); }
 

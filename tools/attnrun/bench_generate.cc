@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -36,49 +31,12 @@ struct StepBytes {
   int64_t cache_per_position = 0;
 };
 
-// The decoder among the files of a model: the file itself; else the one that reads a cache, by its
-// usual name, or else the only one.
-std::optional<std::string> DecoderFile(const std::string& model) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (!fs::is_directory(model, error)) return model;
-  std::vector<fs::path> found;
-  for (const fs::path& folder : {fs::path(model), fs::path(model) / "onnx"}) {
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".onnx") found.push_back(entry.path());
-    }
-  }
-  constexpr std::array<const char*, 3> kNames = {"model.onnx", "decoder_model_merged.onnx",
-                                                 "decoder_with_past_model.onnx"};
-  for (const char* name : kNames) {
-    for (const fs::path& path : found) {
-      if (path.filename() == name) return path.string();
-    }
-  }
-  if (found.size() == 1) return found[0].string();
-  return std::nullopt;
-}
-
-// The bytes of one position of a cache; 0 for another input.
-int64_t BytesPerPosition(const ValueInfo& input) {
-  if (!absl::StrContains(input.name, "past") || !input.shape.has_value()) return 0;
-  if (input.shape->size() < 3) return 0;
-  int64_t elements = 1;
-  for (const Dim& dim : *input.shape) {
-    if (dim.is_fixed()) elements *= dim.value;
-  }
-  return elements * BitWidth(input.type) / 8;
-}
-
-std::optional<StepBytes> BytesOfStep(const std::string& model) {
-  const std::optional<std::string> file = DecoderFile(model);
-  if (!file.has_value()) return std::nullopt;
-  const absl::StatusOr<ModelInfo> info = InspectModel(*file);
-  if (!info.ok()) return std::nullopt;
-  StepBytes bytes;
-  bytes.weights = info->parameter_bytes;
-  for (const ValueInfo& input : info->inputs) bytes.cache_per_position += BytesPerPosition(input);
-  return bytes;
+std::optional<StepBytes> BytesOfStep(const Generator& generator) {
+  const absl::StatusOr<ModelInfo> info = InspectModel(generator.decoder_file());
+  const absl::StatusOr<size_t> one = generator.decoder().StateBytes({.batch = 1, .capacity = 1});
+  const absl::StatusOr<size_t> two = generator.decoder().StateBytes({.batch = 1, .capacity = 2});
+  if (!info.ok() || !one.ok() || !two.ok()) return std::nullopt;
+  return StepBytes{info->parameter_bytes, static_cast<int64_t>(*two - *one)};
 }
 
 struct Report {
@@ -89,6 +47,7 @@ struct Report {
   // Bytes per second, and the share of it that decoding reaches; 0 if the files do not tell.
   double bandwidth = 0;
   double share = 0;
+  int threads = 0;
 };
 
 // Ids that every vocabulary has. Lookups of other ids would take as long.
@@ -126,11 +85,6 @@ int64_t BytesRead(const StepBytes& step, const GenerationBench& bench) {
   return step.weights + step.cache_per_position * (bench.prompt_tokens + bench.new_tokens / 2);
 }
 
-int Threads(const Options& options) {
-  if (options.session.threads > 0) return options.session.threads;
-  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-}
-
 Json ToJson(const Options& options, const Report& report, absl::Duration load_time) {
   const GenerationBench& bench = *options.generation_bench;
   Json json = {{"prompt_tokens", bench.prompt_tokens},
@@ -141,7 +95,7 @@ Json ToJson(const Options& options, const Report& report, absl::Duration load_ti
                {"cache_bytes", report.state_bytes},
                {"load_ms", absl::ToDoubleMilliseconds(load_time)},
                {"peak_rss_mb", PeakMemoryMb()},
-               {"threads", Threads(options)},
+               {"threads", report.threads},
                {"read_gb_per_s", report.bandwidth * 1e-9}};
   json["share_of_bandwidth"] = report.share > 0 ? Json(report.share) : Json(nullptr);
   return json;
@@ -163,7 +117,7 @@ void PrintText(const Options& options, const Report& report, absl::Duration load
   std::cout << absl::StrFormat(
       "caches       %.1f MB\nload time    %.1f ms\npeak memory  %.1f MB\nthreads      %d\n",
       static_cast<double>(report.state_bytes) / kMebi, absl::ToDoubleMilliseconds(load_time),
-      PeakMemoryMb(), Threads(options));
+      PeakMemoryMb(), report.threads);
 }
 
 }  // namespace
@@ -183,8 +137,9 @@ absl::Status BenchGenerate(const Options& options) {
   }
   Report report;
   ATTNRUN_RETURN_IF_ERROR(Measure(options, generator, report));
-  report.bandwidth = MeasureMemoryBandwidth(Threads(options));
-  const std::optional<StepBytes> step = BytesOfStep(options.model);
+  report.threads = generator.decoder().threads();
+  report.bandwidth = MeasureMemoryBandwidth(report.threads);
+  const std::optional<StepBytes> step = BytesOfStep(generator);
   if (step.has_value() && report.bandwidth > 0) {
     report.share = static_cast<double>(BytesRead(*step, bench)) * report.decode_tokens_per_second /
                    report.bandwidth;

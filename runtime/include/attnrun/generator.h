@@ -118,6 +118,10 @@ class ATTNRUN_EXPORT Generator {
   // The settings that the folder gives.
   const GenerationConfig& config() const;
 
+  // The decoder that reads a cache, if there is one, and its file.
+  const Session& decoder() const;
+  const std::string& decoder_file() const;
+
   // The inputs of the encoder; empty for a decoder alone.
   const std::vector<ValueInfo>& encoder_inputs() const;
 
