@@ -12,9 +12,23 @@
 
 namespace attnrun::testing {
 
+// Picks items by the numbers that Source::Int gives.
+template <typename Source>
+class Picks {
+ public:
+  template <typename T>
+  const T& Pick(const std::vector<T>& items) {
+    return items[static_cast<Source*>(this)->Int(0, static_cast<int64_t>(items.size()) - 1)];
+  }
+  template <typename T>
+  T Of(std::initializer_list<T> items) {
+    return Pick(std::vector<T>(items));
+  }
+};
+
 // The choices that a fuzzer's bytes make, read from front to back. Once the bytes are used up, each
 // choice is the first one.
-class Choices {
+class Choices : public Picks<Choices> {
  public:
   explicit Choices(absl::Span<const uint8_t> bytes) : bytes_(bytes) {}
 
@@ -38,15 +52,6 @@ class Choices {
 
   // True for one choice in `count`.
   bool OneIn(int64_t count) { return Int(0, count - 1) == count - 1; }
-
-  template <typename T>
-  const T& Pick(const std::vector<T>& items) {
-    return items[Int(0, static_cast<int64_t>(items.size()) - 1)];
-  }
-  template <typename T>
-  T Of(std::initializer_list<T> items) {
-    return Pick(std::vector<T>(items));
-  }
 
   // Up to `most` bytes, their number first.
   std::string Text(size_t most) {

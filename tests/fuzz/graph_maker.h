@@ -17,7 +17,7 @@
 namespace attnrun::testing {
 
 // A source of random choices. The first of them may be those of a fuzzer, which must outlive it.
-class Dice {
+class Dice : public Picks<Dice> {
  public:
   explicit Dice(uint32_t seed, absl::Span<const uint8_t> chosen = {})
       : chosen_(chosen), generator_(seed) {}
@@ -33,14 +33,6 @@ class Dice {
   }
   // True once in about 33 calls: the caller then spells a pattern almost correctly but wrong.
   bool Wrong() { return Chance(0.03); }
-  template <typename T>
-  const T& Pick(const std::vector<T>& items) {
-    return items[Int(0, static_cast<int64_t>(items.size()) - 1)];
-  }
-  template <typename T>
-  T Of(std::initializer_list<T> items) {
-    return Pick(std::vector<T>(items));
-  }
 
  private:
   Choices chosen_;

@@ -44,13 +44,8 @@ std::string ReadAll(int file) {
 
 // The status of a load and a run, in words, with an optimized session and with the reference.
 std::vector<std::string> Ends(const BoundedModel& bounded) {
-  onnx::ModelProto model = EmptyModel();
-  onnx::GraphProto* graph = model.mutable_graph();
-  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {2, 3});
-  graph->add_output()->set_name("y");
-  bounded.make(model, *graph);
   const TemporaryFolder folder;
-  const std::string path = folder.Write("model.onnx", model.SerializeAsString());
+  const std::string path = WriteModel(folder, bounded.make);
   std::vector<std::string> ends;
   for (const Engine engine : {Engine::kOptimized, Engine::kReference}) {
     ends.push_back(InBoundedChild(

@@ -115,14 +115,18 @@ onnx::NodeProto* BadOf(onnx::GraphProto& graph, const std::vector<int64_t>& x,
   return Bad(graph, op, constants);
 }
 
-void ExpectRefused(const HostileModel& hostile) {
+std::string WriteModel(const TemporaryFolder& folder, decltype(HostileModel::make) make) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {2, 3});
   graph->add_output()->set_name("y");
-  hostile.make(model, *graph);
+  make(model, *graph);
+  return folder.Write("model.onnx", model.SerializeAsString());
+}
+
+void ExpectRefused(const HostileModel& hostile) {
   const TemporaryFolder folder;
-  const std::string path = folder.Write("model.onnx", model.SerializeAsString());
+  const std::string path = WriteModel(folder, hostile.make);
   const bool endless = hostile.code == absl::StatusCode::kDeadlineExceeded;
   const absl::Duration deadline = absl::Milliseconds(endless ? 300 : 20'000);
   for (const Engine engine : {Engine::kOptimized, Engine::kReference}) {

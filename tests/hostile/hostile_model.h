@@ -24,6 +24,9 @@ struct HostileModel {
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
 };
 
+// Completes a model as above and writes it to the folder; returns its path.
+std::string WriteModel(const TemporaryFolder& folder, decltype(HostileModel::make) make);
+
 inline void PrintTo(const HostileModel& model, std::ostream* out) { *out << model.name; }
 
 onnx::TensorProto Ints(const std::string& name, const std::vector<int64_t>& values);

@@ -6,28 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Ends the program if a call failed.
-static void check(attnrun_status* status, const char* call) {
-  if (status == NULL) return;
-  fprintf(stderr, "%s: %d: %s\n", call, (int)attnrun_status_code(status),
-          attnrun_status_message(status));
-  exit(1);
-}
-#define CHECK(call) check(call, #call)
-
-static void expect(int holds, const char* condition) {
-  if (holds) return;
-  fprintf(stderr, "expected %s\n", condition);
-  exit(1);
-}
-#define EXPECT(condition) expect(condition, #condition)
-
-// Ends the program unless a call failed with this code and a message.
-static void expect_code(attnrun_status* status, attnrun_code code) {
-  EXPECT(attnrun_status_code(status) == code);
-  EXPECT(attnrun_status_message(status)[0] != 0);
-  attnrun_status_free(status);
-}
+#include "checks.h"
 
 enum { LENGTH = 3, MOST_INPUTS = 8 };
 
