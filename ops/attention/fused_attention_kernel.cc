@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <vector>
+#include <array>
 
+#include "absl/container/inlined_vector.h"
 #include "core/status.h"
 #include "ops/attention/attention_bf16.h"
 #include "ops/attention/attention_probabilities.h"
@@ -20,8 +21,9 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
 
 // The inputs, with half-precision ones converted to floats. Inputs that are the same view (packed
 // Q, K and V) are converted once.
-absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
-  std::vector<Tensor> inputs(FusedAttention::kSinks + 1);
+using Inputs = std::array<Tensor, FusedAttention::kSinks + 1>;
+absl::StatusOr<Inputs> FloatInputs(const OpContext& context) {
+  Inputs inputs;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
@@ -35,6 +37,9 @@ absl::StatusOr<std::vector<Tensor>> FloatInputs(const OpContext& context) {
   }
   return inputs;
 }
+
+// The positions of the first queries.
+using Offsets = absl::InlinedVector<int64_t, 16>;
 
 // The address of element (0, 0, 0, 0). A tensor without elements has no address to add to.
 const float* First(const Tensor& tensor, const HeadView& view) {
@@ -72,7 +77,7 @@ class FusedAttentionKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, FloatInputs(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const Inputs inputs, FloatInputs(context));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);
@@ -84,7 +89,7 @@ class FusedAttentionKernel final : public Kernel {
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));
     ATTNRUN_RETURN_IF_ERROR(
         SetScoreOperand(inputs[FusedAttention::kSinks], shape.SinksShape(), problem.sinks));
-    const std::vector<int64_t> offsets(shape.batch, op_.FirstPosition(shape));
+    const Offsets offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 
     const DataType type = context.input(FusedAttention::kQuery).type();
@@ -113,7 +118,7 @@ class FusedAttentionKernel final : public Kernel {
     const absl::StatusOr<FusedAttentionShape> shape = op_.Resolve(context);
     if (!shape.ok()) return 0;
     AttentionProblem problem = Problem(*shape);
-    const std::vector<int64_t> offsets(shape->batch, op_.FirstPosition(*shape));
+    const Offsets offsets(shape->batch, op_.FirstPosition(*shape));
     problem.query_offsets = offsets.data();
     return AttentionFlops(problem);
   }

@@ -69,7 +69,7 @@ absl::Status RotaryEmbedding::ResolveHeads(const Tensor& x, RotaryShape& shape) 
   shape.rows = shape.batch * shape.sequence;
   if (packed_) {
     shape.head_size = columns_.size;
-    shape.offsets = columns_.offsets;
+    shape.offsets.assign(columns_.offsets.begin(), columns_.offsets.end());
     return columns_.Check(x);
   }
   if (x.rank() == 4) {

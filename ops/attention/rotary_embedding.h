@@ -3,8 +3,8 @@
 #define ATTNRUN_OPS_ATTENTION_ROTARY_EMBEDDING_H_
 
 #include <memory>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "ops/attention/packed_heads.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
@@ -19,7 +19,7 @@ struct RotaryShape {
   int64_t rows = 0;
   int64_t width = 0;
   // The first columns of the heads to rotate within a row.
-  std::vector<int64_t> offsets;
+  absl::InlinedVector<int64_t, 64> offsets;
   int64_t head_size = 0;
   // Pairs of channels to rotate; the channels after 2 * pairs stay.
   int64_t pairs = 0;

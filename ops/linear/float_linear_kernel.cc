@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> FloatLinear::MakeKernel(
     const KernelContext& context) const {
   std::shared_ptr<const PackedMatrix> packed;
   std::optional<FewColumns> columns;
-  const std::vector<Weight> weights = Weights(context);
+  const LinearWeights<Tensor> weights = Weights(context);
   if (FitTogether(*this, weights)) {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
                              FloatWeights::Read(*this, weights, Allocator::Heap()));

@@ -12,7 +12,7 @@ namespace attnrun::ops {
 namespace {
 
 // The weights as matrices. Precondition: they fit together.
-std::vector<Int8Matrix> MatricesOf(const std::vector<Linear::Weight>& weights) {
+std::vector<Int8Matrix> MatricesOf(absl::Span<const Linear::Weight> weights) {
   std::vector<Int8Matrix> matrices;
   for (const Linear::Weight& weight : weights) {
     const Tensor& values = weight.values;
@@ -23,7 +23,7 @@ std::vector<Int8Matrix> MatricesOf(const std::vector<Linear::Weight>& weights) {
 }
 
 // True if Resolve will accept these constants.
-bool FitTogether(const std::vector<Linear::Weight>& weights) {
+bool FitTogether(absl::Span<const Linear::Weight> weights) {
   const Tensor& first = weights[0].values;
   return absl::c_all_of(weights, [&](const Linear::Weight& weight) {
     const Tensor& values = weight.values;
@@ -39,7 +39,7 @@ bool FitTogether(const std::vector<Linear::Weight>& weights) {
 class Int8LinearKernel final : public Kernel {
  public:
   // `packed`: `weights` with their zero points.
-  Int8LinearKernel(const Int8Linear& op, const std::vector<Linear::Weight>& weights,
+  Int8LinearKernel(const Int8Linear& op, absl::Span<const Linear::Weight> weights,
                    std::shared_ptr<const Int8Panels> packed)
       : op_(op), have_zero_points_(HaveZeroPoints(weights)), weight_(std::move(packed)) {}
 
@@ -98,7 +98,7 @@ class Int8LinearKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(const KernelContext& context) const {
-  const std::vector<Weight> weights = Weights(context);
+  const LinearWeights<Tensor> weights = Weights(context);
   if (!FitTogether(weights)) return nullptr;
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed,
                            Int8Panels::PackShared(MatricesOf(weights)));

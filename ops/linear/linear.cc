@@ -32,17 +32,17 @@ std::unique_ptr<Linear> Linear::Make(AttributeReader& attributes) {
 Linear::Linear(LinearFormat format, AttributeReader& attributes)
     : inputs_(format), activation_(ReadActivation(attributes)) {}
 
-std::vector<Linear::Weight> Linear::Weights(const OpContext& context) const {
+LinearWeights<Tensor> Linear::Weights(const OpContext& context) const {
   return inputs_.Weights(context.num_inputs(), [&](int i) { return InputOrUndefined(context, i); });
 }
 
-std::vector<Linear::Weight> Linear::Weights(const KernelContext& context) const {
+LinearWeights<Tensor> Linear::Weights(const KernelContext& context) const {
   return inputs_.Weights(context.constants.size(), [&](int i) { return context.constants[i]; });
 }
 
 absl::StatusOr<LinearShape> Linear::Resolve(const OpContext& context) const {
   ATTNRUN_RETURN_IF_ERROR(CheckTypes(context));
-  const std::vector<Weight> weights = Weights(context);
+  const LinearWeights<Tensor> weights = Weights(context);
   int64_t columns = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const int index = static_cast<int>(i);
@@ -115,7 +115,7 @@ void Linear::Infer(InferContext& context) const {
   context.SetOutput(0, std::move(y));
 }
 
-std::vector<bool> HaveZeroPoints(const std::vector<Linear::Weight>& weights) {
+std::vector<bool> HaveZeroPoints(absl::Span<const Linear::Weight> weights) {
   std::vector<bool> have;
   have.reserve(weights.size());
   for (const Linear::Weight& weight : weights) have.push_back(weight.zero_points.defined());

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "attnrun/shape.h"
 #include "ops/gemm/activation.h"
 #include "ops/interface/attribute_reader.h"
@@ -54,8 +55,8 @@ class Linear : public Op {
   // The same for weights that were checked before, with X, and have `columns` columns together.
   absl::StatusOr<LinearShape> ResolveRows(const OpContext& context, int64_t columns) const;
 
-  std::vector<Weight> Weights(const OpContext& context) const;
-  std::vector<Weight> Weights(const KernelContext& context) const;
+  LinearWeights<Tensor> Weights(const OpContext& context) const;
+  LinearWeights<Tensor> Weights(const KernelContext& context) const;
 
   // The multiplications and additions of a run.
   int64_t Flops(const OpContext& context) const;
@@ -97,7 +98,7 @@ class Linear : public Op {
 
 // True for each weight that has zero points. A kernel that has packed weights with those that are
 // constant accepts no others.
-std::vector<bool> HaveZeroPoints(const std::vector<Linear::Weight>& weights);
+std::vector<bool> HaveZeroPoints(absl::Span<const Linear::Weight> weights);
 
 }  // namespace attnrun::ops
 

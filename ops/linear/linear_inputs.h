@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <optional>
 #include <type_traits>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 
 namespace attnrun::ops {
@@ -38,6 +38,10 @@ struct LinearWeight {
   T scales{};
   T zero_points{};
 };
+
+// Those of one node, without memory from the heap for Q, K and V and one more.
+template <typename T>
+using LinearWeights = absl::InlinedVector<LinearWeight<T>, 4>;
 
 // Where the inputs of an attnrun.Linear stand:
 //
@@ -71,7 +75,7 @@ class LinearInputs {
   template <typename Function>
   auto Weights(size_t inputs, Function input) const {
     using T = std::invoke_result_t<Function, int>;
-    std::vector<LinearWeight<T>> weights;
+    LinearWeights<T> weights;
     const auto count = static_cast<int>(inputs);
     const auto read = [&](int i) { return i < 0 || i >= count ? T() : input(i); };
     for (int i = 0; i < NumWeights(inputs); ++i) {

@@ -15,7 +15,7 @@ namespace {
 class NBitLinearKernel final : public Kernel {
  public:
   // `packed`: `weights` with their zero points.
-  NBitLinearKernel(const NBitLinear& op, const std::vector<Linear::Weight>& weights,
+  NBitLinearKernel(const NBitLinear& op, absl::Span<const Linear::Weight> weights,
                    std::shared_ptr<const NBitPanels> packed, Precision precision)
       : op_(op),
         have_zero_points_(HaveZeroPoints(weights)),
@@ -62,7 +62,7 @@ class NBitLinearKernel final : public Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(const KernelContext& context) const {
-  const std::vector<Weight> weights = Weights(context);
+  const LinearWeights<Tensor> weights = Weights(context);
   std::vector<NBitWeight> codes;
   for (const Weight& weight : weights) {
     codes.push_back(AsNBit(weight));

@@ -2,12 +2,12 @@
 #include "ops/reduce/reduce.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "core/elements.h"
 #include "core/status.h"
 #include "ops/interface/families.h"
+#include "ops/tensors/int_input.h"
 
 namespace attnrun::ops {
 namespace {
@@ -34,19 +34,18 @@ Reduce::Reduce(AttributeReader& attributes, Reduction reduction)
   }
 }
 
-absl::StatusOr<std::vector<int64_t>> Reduce::ReducedAxes(const OpContext& context) const {
-  std::vector<int64_t> axes = axes_;
+absl::StatusOr<Shape> Reduce::ReducedAxes(const OpContext& context) const {
+  Shape axes(axes_.begin(), axes_.end());
   if (context.has_input(1)) {
     const Tensor& input = context.input(1);
     if (input.type() != DataType::kInt64 || input.rank() > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected axes to be int64[n], but they are ", TypeAndShape(input)));
     }
-    ATTNRUN_ASSIGN_OR_RETURN(axes, ToInts(input));
+    ATTNRUN_ASSIGN_OR_RETURN(axes, ReadInts(input, "axes"));
   }
   if (axes.empty() && !empty_is_none_) {
-    axes.resize(context.input(0).rank());
-    std::iota(axes.begin(), axes.end(), 0);
+    axes = FirstAxes(context.input(0).rank());
   }
   return axes;
 }
@@ -54,8 +53,8 @@ absl::StatusOr<std::vector<int64_t>> Reduce::ReducedAxes(const OpContext& contex
 absl::StatusOr<ReduceShape> Reduce::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
   ATTNRUN_RETURN_IF_ERROR(CheckType(reduction_, x.type()));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxes(context));
-  std::vector<bool> reduced(std::max(x.rank(), 1), false);
+  ATTNRUN_ASSIGN_OR_RETURN(const Shape axes, ReducedAxes(context));
+  absl::InlinedVector<bool, 8> reduced(std::max(x.rank(), 1), false);
   for (const int64_t axis : axes) {
     // A scalar may be reduced as if it had one axis.
     ATTNRUN_ASSIGN_OR_RETURN(const int normalized, NormalizeAxis(axis, std::max(x.rank(), 1)));

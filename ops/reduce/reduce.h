@@ -58,7 +58,7 @@ class Reduce final : public Op {
   absl::StatusOr<ReduceShape> Resolve(const OpContext& context) const;
 
  private:
-  absl::StatusOr<std::vector<int64_t>> ReducedAxes(const OpContext& context) const;
+  absl::StatusOr<Shape> ReducedAxes(const OpContext& context) const;
   // True for each of `rank` axes that is reduced; nullopt if that differs between runs.
   std::optional<std::vector<bool>> InferReduced(const KnownInputs& inputs, size_t rank) const;
 

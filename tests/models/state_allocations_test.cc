@@ -16,9 +16,8 @@ namespace {
 
 constexpr int64_t kPrompt = 9;
 constexpr int64_t kTokens = 24;
-// One is the node of the map in which the caller gets the logits; the memory of all tensors is the
-// session's. Kernels make the others.
-constexpr int64_t kMost = 22;
+// The node of the map in which the caller gets the logits.
+constexpr int64_t kMost = 1;
 
 // The allocations of each step behind a prompt and `warm` steps.
 std::vector<int64_t> CountPerToken(const Session& session, int64_t warm) {
