@@ -269,6 +269,11 @@ bool State::Impl::IsInPlace(size_t i, const Tensor& result) const {
 absl::StatusOr<Tensor> State::Impl::NextOf(size_t i, const Tensor& result) const {
   // Merged decoders give no keys of the encoder but in the run that computes them.
   if (value(i).kind == StateKind::kKept && result.num_elements() == 0) return tensors_[i];
+  if (result.type() != tensors_[i].type() || result.rank() != tensors_[i].rank()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "output ", Quoted(value(i).output), " is carried to input ", Quoted(value(i).input),
+        ", which is ", TypeAndShape(tensors_[i]), ", but it is ", TypeAndShape(result)));
+  }
   const bool is_plain = StorageOf(value(i), result.type()) == StateStorage::kPlain;
   if (!is_plain && IsInPlace(i, result)) return result;
   // A model that never works in place would pay for a copy in each run.

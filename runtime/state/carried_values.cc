@@ -2,6 +2,7 @@
 #include "state/carried_values.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -55,7 +56,7 @@ int OpenAxis(const Value* input) {
 bool KeepsExtent(const Value* input, const Value* output, int axis) {
   const auto& in = input->type().shape;
   const auto& out = output->type().shape;
-  if (axis < 0 || !in.has_value() || !out.has_value()) return false;
+  if (axis < 0 || !in.has_value() || !out.has_value() || axis >= std::ssize(*out)) return false;
   const Dim& dim = (*in)[axis];
   return (dim.is_fixed() || !dim.symbol.empty()) && dim == (*out)[axis];
 }
@@ -69,6 +70,9 @@ StateKind KindOf(const Trail& trail) {
 StateValue Carried(const Value* input, const Value* output, const Trail& trail) {
   StateKind kind = KindOf(trail);
   int axis = trail.axis;
+  // The model names an axis that its input does not have: it will not run.
+  const auto& shape = input->type().shape;
+  if (shape.has_value() && axis >= std::ssize(*shape)) axis = -1;
   if (axis < 0 && kind != StateKind::kReplaced) axis = OpenAxis(input);
   if (kind == StateKind::kReplaced) axis = -1;
   // A cache that is as long after the run as before it has room for what is written to it.

@@ -121,6 +121,26 @@ TEST(StateUseTest, CachesMustFit) {
               "input 'past.k' expects float[d4,2,d2,8], but found float[1,3,2,8]");
 }
 
+// The model does not declare the output's rank.
+TEST(StateUseTest, ACarriedOutputHasTheRankOfItsInput) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "shape", onnx::TensorProto::INT64, {-1});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {2, 3});
+  graph->add_output()->set_name("present.k");
+  AddNode(graph, "Reshape", {"past.k", "shape"}, {"flat"});
+  AddNode(graph, "Exp", {"flat"}, {"present.k"});
+  const Session session = Load(model.SerializeAsString());
+  State state = *session.NewState();
+  TensorMap inputs;
+  inputs["shape"] = Tensor::Of<int64_t>({1}, {6}).value();
+  ExpectError(session.Run(inputs, state).status(), absl::StatusCode::kInvalidArgument,
+              "output 'present.k' is carried to input 'past.k', which is float[2,3], but it is "
+              "float[6]");
+  inputs["shape"] = Tensor::Of<int64_t>({2}, {2, 3}).value();
+  EXPECT_TRUE(session.Run(inputs, state).ok());
+}
+
 TEST(StateUseTest, BytesAreKnownInAdvance) {
   const struct {
     std::string model;

@@ -60,6 +60,16 @@ TEST(CarriedValuesTest, TheAxisIsThatOfTheInput) {
   EXPECT_THAT(FoundIn(b), ElementsAre(Carries("a", StateKind::kAppended, 1)));
 }
 
+TEST(CarriedValuesTest, AnInputWithoutTheAxisIsReplaced) {
+  GraphBuilder b;
+  Value* cache = b.Input("a", DataType::kFloat, {2, 3});
+  Value* shape = b.Constant<int64_t>("shape", {4}, {1, 1, 2, 3});
+  Value* step = b.Input("b", DataType::kFloat, {1, 1, 2, "step"});
+  Value* longer = b.Op("Concat", {b.Op("Reshape", {cache, shape}), step}, {{"axis", int64_t{3}}});
+  b.Output(b.Op("Reshape", {longer, b.Input("c", DataType::kInt64, {"rank"})}));
+  EXPECT_THAT(FoundIn(b), ElementsAre(Carries("a", StateKind::kReplaced, -1)));
+}
+
 TEST(CarriedValuesTest, AWindowDropsPositions) {
   GraphBuilder b;
   Value* cache = b.Input("a", DataType::kFloat, {"batch", 2, 16, 8});
