@@ -4,7 +4,9 @@
 #include "core/div_ceil.h"
 #include "oneapi/dnnl/dnnl_config.h"
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-#include <omp.h>
+// By the OpenMP specification. clang has no omp.h for GNU's library, with which oneDNN is linked.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int threads);
 #endif
 
 namespace attnrun::ops {

@@ -7,11 +7,13 @@
 
 #include <fstream>
 
+#include "support/sanitizer.h"
+
 namespace attnrun::testing {
 namespace {
 
 constexpr rlim_t kMemory = rlim_t{1} << 30;
-constexpr rlim_t kSeconds = 5;
+constexpr rlim_t kSeconds = rlim_t{5} * kSlowdown;
 
 // The address space in use, in bytes.
 rlim_t AddressSpace() {
@@ -27,10 +29,7 @@ void Limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
 
 void LimitProcess() {
   Limit(RLIMIT_CPU, kSeconds);
-  // A sanitizer maps terabytes.
-#ifndef __SANITIZE_ADDRESS__
-  Limit(RLIMIT_AS, AddressSpace() + kMemory);
-#endif
+  if (!kSanitizer) Limit(RLIMIT_AS, AddressSpace() + kMemory);
 }
 
 std::string ReadAll(int file) {

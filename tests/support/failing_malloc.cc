@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <limits>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include "support/sanitizer.h"
+
+#if ATTNRUN_SANITIZER
 
 namespace attnrun::testing {
 
