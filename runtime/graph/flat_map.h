@@ -17,6 +17,17 @@ class FlatMap {
  public:
   using Entry = std::pair<Key, Mapped>;
 
+  FlatMap() = default;
+  // The vector's own copy leaks its memory where the copy of an entry throws.
+  FlatMap(const FlatMap& other) {
+    entries_.reserve(other.size());
+    for (const Entry& entry : other) entries_.push_back(entry);
+  }
+  FlatMap(FlatMap&& other) noexcept = default;
+  FlatMap& operator=(const FlatMap& other) { return *this = FlatMap(other); }
+  FlatMap& operator=(FlatMap&& other) noexcept = default;
+  ~FlatMap() = default;
+
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
   bool empty() const { return entries_.empty(); }

@@ -39,8 +39,11 @@ SymInt::SymInt(int64_t value) {
 }
 
 SymInt SymInt::Of(Definition definition) {
+  // GCC leaks the factor in a list if there is no memory for the vector made of it.
+  Monomial monomial;
+  monomial.emplace_back(std::move(definition));
   SymInt result;
-  result.terms_[{Factor(std::move(definition))}] = 1;
+  result.terms_[monomial] = 1;
   return result;
 }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/cache_files.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,12 +15,11 @@
 #include "absl/time/clock.h"
 #include "core/file_identity.h"
 #include "core/hash_map.h"
+#include "core/path.h"
 #include "weight_cache/source_stamp.h"
 
 namespace attnrun::cache {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::optional<FileIdentity> Identify(const std::string& path) {
   struct stat status;
@@ -36,26 +32,6 @@ struct CacheFile {
   // True if written more than an hour ago, so that its writer has finished or failed.
   bool old;
 };
-
-struct CloseDirectory {
-  void operator()(DIR* open) const { closedir(open); }
-};
-
-// The names in a directory; none if they cannot all be listed. The iterators of the standard library
-// end the process when they find no memory.
-std::vector<std::string> NamesIn(const std::string& directory) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, CloseDirectory> open(opendir(directory.c_str()));
-  if (open == nullptr) return names;
-  while (true) {
-    errno = 0;
-    const dirent* entry = readdir(open.get());
-    if (entry == nullptr) break;
-    names.emplace_back(entry->d_name);
-  }
-  if (errno != 0) names.clear();
-  return names;
-}
 
 // The files of the cache in a directory; none if they cannot all be listed.
 std::vector<CacheFile> FilesIn(const std::string& directory) {
@@ -75,7 +51,7 @@ std::vector<CacheFile> FilesIn(const std::string& directory) {
 // device.
 bool IsDeleted(const SourceStamp& stamp) {
   if (Identify(stamp.path).has_value() || errno != ENOENT) return false;
-  const auto folder = Identify(fs::path(stamp.path).parent_path().string());
+  const auto folder = Identify(std::string(FolderOf(stamp.path)));
   return folder.has_value() && folder->device == stamp.files[0].device;
 }
 

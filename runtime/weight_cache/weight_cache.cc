@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_cache/weight_cache.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/path.h"
 #include "core/status.h"
 #include "ops/gemm/micro_kernel.h"
 #include "weight_cache/cache_files.h"
@@ -31,11 +30,6 @@ bool AreSettled(const std::vector<FileIdentity>& files) {
   });
 }
 
-std::string Absolute(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::absolute(path, error).lexically_normal().string();
-}
-
 // Number of floats from the first element to the last.
 uint64_t SpanOf(const ops::MatrixView& view) {
   return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
@@ -49,7 +43,7 @@ WeightCache::WeightCache(std::string directory, Files files, bool verify)
 
 void WeightCache::Open() {
   opened_ = true;
-  stamp_.path = Absolute(files_[0]->path());
+  stamp_.path = AbsolutePath(files_[0]->path());
   for (const auto& file : files_) stamp_.files.push_back(file->identity());
   stamp_.settled = AreSettled(stamp_.files);
   stamp_.panel_width = ops::PanelWidth();
@@ -109,10 +103,8 @@ void WeightCache::Add(const ops::SideBySide& weight,
 
 absl::Status WeightCache::Save() {
   if (!added_) return absl::OkStatus();
-  std::error_code error;
-  std::filesystem::create_directories(directory_, error);
-  if (error) {
-    return absl::ErrnoToStatus(error.value(),
+  if (const int error = MakeFolders(directory_); error != 0) {
+    return absl::ErrnoToStatus(error,
                                absl::StrCat("directory '", directory_, "' cannot be created"));
   }
   ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, matrices_));

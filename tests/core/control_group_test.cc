@@ -3,15 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "support/temporary_folder.h"
 
 namespace attnrun {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kVersion2[] =
     "24 1 0:20 / /proc rw - proc proc rw\n"
@@ -20,19 +17,13 @@ constexpr char kVersion2[] =
 // A folder with the files of a machine.
 class ControlGroupTest : public ::testing::Test {
  protected:
-  ControlGroupTest() {
-    std::string pattern = (fs::temp_directory_path() / "attnrun.XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~ControlGroupTest() override { fs::remove_all(root_); }
-
   void Write(const std::string& path, const std::string& text) const {
-    fs::create_directories(fs::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text;
+    folder_.Write(path.substr(1), text);
   }
-  ControlGroupLimits Read() const { return ReadControlGroupLimits(root_); }
+  ControlGroupLimits Read() const { return ReadControlGroupLimits(folder_.path(".")); }
 
-  std::string root_;
+ private:
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(ControlGroupTest, NothingMountedIsNoLimit) {

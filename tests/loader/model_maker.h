@@ -2,16 +2,13 @@
 #ifndef ATTNRUN_TESTS_LOADER_MODEL_MAKER_H_
 #define ATTNRUN_TESTS_LOADER_MODEL_MAKER_H_
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "onnx.pb.h"
+#include "support/temporary_folder.h"
 
 namespace attnrun::testing {
 
@@ -89,32 +86,6 @@ inline onnx::ModelProto SmallModel() {
   AddNode(graph, "Add", {"r", "w"}, {"y"}, "add");
   return model;
 }
-
-// A new folder, removed by the destructor.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attnrun.XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
-  // Writes a file and creates its parent folders. Returns its path.
-  std::string Write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
-    std::ofstream(path(name), std::ios::binary) << bytes;
-    return path(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
