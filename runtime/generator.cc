@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
 #include "core/status.h"
@@ -160,7 +161,8 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     ATTNRUN_RETURN_IF_ERROR(CheckIds(request.encoder_ids, -1));
     const auto length = static_cast<int64_t>(prompt.ids.size());
     ATTNRUN_ASSIGN_OR_RETURN(const int64_t most, MaxLength(length, config));
-    prompt.facts = {length, most, request.encoder_ids};
+    // Without an encoder, transformers' settings for its ids are for the prompt.
+    prompt.facts = {length, most, sessions_.encoder.has_value() ? request.encoder_ids : prompt.ids};
     TensorMap encoded;
     if (sessions_.encoder.has_value()) {
       ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, EncoderInputs(request));
@@ -194,12 +196,36 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     return std::min(most, positions);
   }
 
+  // Adds a mask of ones as long as the given inputs. False if the encoder's inputs do not tell how long
+  // it is.
+  bool AddMask(const ValueInfo& mask, TensorMap& inputs) const {
+    Shape shape;
+    for (const Dim& dim : mask.shape.value_or(std::vector<Dim>())) {
+      std::optional<int64_t> extent;
+      if (dim.is_fixed()) extent = dim.value;
+      for (const ValueInfo& info : encoder_inputs_) {
+        const auto given = inputs.find(info.name);
+        if (given == inputs.end() || !info.shape.has_value() || dim.symbol.empty()) continue;
+        const auto same = absl::c_find(*info.shape, dim);
+        const auto axis = static_cast<int>(same - info.shape->begin());
+        if (axis < given->second.rank() && same != info.shape->end()) {
+          extent = given->second.dim(axis);
+        }
+      }
+      if (!extent.has_value()) return false;
+      shape.push_back(*extent);
+    }
+    absl::StatusOr<Tensor> ones = FilledTensor(mask.type, shape, 1);
+    if (ones.ok()) inputs[mask.name] = *std::move(ones);
+    return ones.ok();
+  }
+
   absl::StatusOr<TensorMap> EncoderInputs(const GenerationRequest& request) const {
     TensorMap inputs = request.encoder_inputs;
     for (const ValueInfo& info : encoder_inputs_) {
       if (inputs.count(info.name) > 0 || info.has_default) continue;
       if (request.encoder_ids.empty()) {
-        if (info.name == "attention_mask") continue;
+        if (info.name == "attention_mask" && AddMask(info, inputs)) continue;
         return absl::InvalidArgumentError(
             absl::StrCat("the encoder's input '", info.name, "', ", TypeAndShape(info),
                          info.name == "input_ids" ? ", needs the ids of a text" : ", is missing"));

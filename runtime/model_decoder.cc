@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_decoder.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -37,6 +38,58 @@ absl::StatusOr<gen::Logits> LastLogits(const Tensor& tensor, int64_t positions) 
 
 ModelRow& RowOf(const gen::Reading& reading) { return *static_cast<ModelRow*>(reading.row); }
 
+// The logits of the last `positions` of `ids`, which the row reads at once.
+absl::StatusOr<gen::Logits> ReadAtOnce(ModelRow& row, absl::Span<const int64_t> ids,
+                                       int64_t positions, const RunOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Request request, row.Next(ids, positions, options));
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs,
+                           row.session().session.Run(request.inputs, *request.state, options));
+  ATTNRUN_ASSIGN_OR_RETURN(gen::Logits logits,
+                           LastLogits(outputs.at(row.session().logits), positions));
+  ATTNRUN_RETURN_IF_ERROR(row.Take(ids, outputs));
+  return logits;
+}
+
+// The logits of all `ids`, which the row reads one after another.
+absl::StatusOr<gen::Logits> ReadInTurn(ModelRow& row, absl::Span<const int64_t> ids,
+                                       const RunOptions& options) {
+  gen::Logits all;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits one, ReadAtOnce(row, ids.subspan(i, 1), 1, options));
+    all.vocabulary = one.vocabulary;
+    all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+  }
+  return all;
+}
+
+absl::StatusOr<std::unique_ptr<ModelRow>> CopyOf(const ModelRow& row) {
+  return row.Copy(static_cast<int64_t>(row.ids().size()), row.capacity());
+}
+
+// Finds out on the first two ids, with copies of the row.
+absl::StatusOr<bool> ReadsSeveral(const ModelRow& row, absl::Span<const int64_t> ids,
+                                  const RunOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const auto at_once, CopyOf(row));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto in_turn, CopyOf(row));
+  const absl::Span<const int64_t> two = ids.first(2);
+  const int64_t positions = row.session().has_positions ? 2 : 1;
+  ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits a, ReadAtOnce(*at_once, two, positions, options));
+  ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits b, ReadInTurn(*in_turn, two, options));
+  return absl::c_equal(a.values, absl::MakeConstSpan(b.values).last(a.values.size()));
+}
+
+// True if the row must read the ids one at a time.
+absl::StatusOr<bool> MustReadInTurn(const ModelRow& row, absl::Span<const int64_t> ids,
+                                    const RunOptions& options) {
+  if (ids.size() == 1 || row.ids().empty() || !row.has_cache()) return false;
+  std::atomic<DecoderSession::ReadsSeveral>& known = *row.session().reads_several;
+  if (known == DecoderSession::ReadsSeveral::kUnknown) {
+    ATTNRUN_ASSIGN_OR_RETURN(const bool reads, ReadsSeveral(row, ids, options));
+    known = reads ? DecoderSession::ReadsSeveral::kYes : DecoderSession::ReadsSeveral::kNo;
+  }
+  return known == DecoderSession::ReadsSeveral::kNo;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelDecoder::NewRow(const TensorMap& given,
@@ -49,18 +102,27 @@ absl::StatusOr<std::vector<gen::Logits>> ModelDecoder::Read(absl::Span<const gen
                                                             const RunOptions& options) const {
   // Rows take what they have read when all sessions have run, since none may change if one fails. A
   // decoder that another one follows keeps nothing in its state.
-  std::vector<TensorMap> outputs(readings.size());
-  ATTNRUN_RETURN_IF_ERROR(RunOne(sessions_.decoder, readings, options, outputs));
+  std::vector<Result> results(readings.size());
+  ATTNRUN_RETURN_IF_ERROR(RunOne(sessions_.decoder, readings, options, results));
   if (sessions_.with_past.has_value()) {
-    ATTNRUN_RETURN_IF_ERROR(RunOne(*sessions_.with_past, readings, options, outputs));
+    ATTNRUN_RETURN_IF_ERROR(RunOne(*sessions_.with_past, readings, options, results));
   }
   std::vector<gen::Logits> logits;
   for (size_t i = 0; i < readings.size(); ++i) {
-    const Tensor& all = outputs[i].at(RowOf(readings[i]).session().logits);
+    if (results[i].row != nullptr) {
+      logits.push_back(std::move(results[i].logits));
+      continue;
+    }
+    const Tensor& all = results[i].outputs.at(RowOf(readings[i]).session().logits);
     ATTNRUN_ASSIGN_OR_RETURN(logits.emplace_back(), LastLogits(all, readings[i].positions));
   }
   for (size_t i = 0; i < readings.size(); ++i) {
-    ATTNRUN_RETURN_IF_ERROR(RowOf(readings[i]).Take(readings[i].ids, outputs[i]));
+    ModelRow& row = RowOf(readings[i]);
+    if (results[i].row != nullptr) {
+      row.Replace(std::move(results[i].row));
+    } else {
+      ATTNRUN_RETURN_IF_ERROR(row.Take(readings[i].ids, results[i].outputs));
+    }
   }
   return logits;
 }
@@ -68,22 +130,28 @@ absl::StatusOr<std::vector<gen::Logits>> ModelDecoder::Read(absl::Span<const gen
 // Runs a session for the rows that it reads.
 absl::Status ModelDecoder::RunOne(const DecoderSession& session,
                                   absl::Span<const gen::Reading> readings,
-                                  const RunOptions& options,
-                                  std::vector<TensorMap>& outputs) const {
+                                  const RunOptions& options, std::vector<Result>& results) const {
   std::vector<size_t> chosen;
   std::vector<Request> requests;
   for (size_t i = 0; i < readings.size(); ++i) {
     const gen::Reading& reading = readings[i];
     ModelRow& row = RowOf(reading);
     if (&row.session() != &session) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(const bool in_turn, MustReadInTurn(row, reading.ids, options));
+    if (in_turn) {
+      ATTNRUN_ASSIGN_OR_RETURN(results[i].row, CopyOf(row));
+      ATTNRUN_ASSIGN_OR_RETURN(results[i].logits,
+                               ReadInTurn(*results[i].row, reading.ids, options));
+      continue;
+    }
     chosen.push_back(i);
     ATTNRUN_ASSIGN_OR_RETURN(requests.emplace_back(),
                              row.Next(reading.ids, reading.positions, options));
   }
   if (requests.empty()) return absl::OkStatus();
-  ATTNRUN_ASSIGN_OR_RETURN(std::vector<TensorMap> results,
+  ATTNRUN_ASSIGN_OR_RETURN(std::vector<TensorMap> outputs,
                            session.session.RunTogether(requests, options));
-  for (size_t r = 0; r < chosen.size(); ++r) outputs[chosen[r]] = std::move(results[r]);
+  for (size_t r = 0; r < chosen.size(); ++r) results[chosen[r]].outputs = std::move(outputs[r]);
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "generation/decoder.h"
+#include "model_row.h"
 #include "model_sessions.h"
 
 namespace attnrun {
@@ -29,8 +30,17 @@ class ModelDecoder : public gen::Decoder {
                                                 const RunOptions& options) const override;
 
  private:
+  // The results of a session for a reading.
+  struct Result {
+    TensorMap outputs;
+    // If the ids were read in turn: the row that has done so and replaces the old one, and the logits
+    // of all ids.
+    std::unique_ptr<ModelRow> row;
+    gen::Logits logits;
+  };
+
   absl::Status RunOne(const DecoderSession& session, absl::Span<const gen::Reading> readings,
-                      const RunOptions& options, std::vector<TensorMap>& outputs) const;
+                      const RunOptions& options, std::vector<Result>& results) const;
 
   const ModelSessions& sessions_;
 };

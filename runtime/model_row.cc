@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_row.h"
 
+#include <utility>
+
 #include "core/status.h"
 #include "decoder_inputs.h"
 
@@ -32,7 +34,10 @@ absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Make(const ModelSessions& se
 
 bool ModelRow::can_rewind() const { return !has_cache() || current_->can_rewind; }
 
-bool ModelRow::reads_guesses() const { return can_rewind() && current_->has_positions; }
+bool ModelRow::reads_guesses() const {
+  const bool several = *current_->reads_several != DecoderSession::ReadsSeveral::kNo;
+  return can_rewind() && current_->has_positions && several;
+}
 
 absl::Status ModelRow::Rewind(int64_t length) {
   if (has_cache()) ATTNRUN_RETURN_IF_ERROR(state_.Rewind(length));
@@ -41,6 +46,10 @@ absl::Status ModelRow::Rewind(int64_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_t capacity) const {
+  return Copy(length, capacity);
+}
+
+absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Copy(int64_t length, int64_t capacity) const {
   ATTNRUN_ASSIGN_OR_RETURN(State state, has_cache() ? state_.Clone(length, capacity)
                                                     : NewState(*current_, given_, capacity));
   std::unique_ptr<ModelRow> clone(
@@ -67,6 +76,11 @@ absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t po
       request.inputs, DecoderInputs(current_->session.inputs(), current_->carried, given, step));
   request.state = &state_;
   return request;
+}
+
+void ModelRow::Replace(std::unique_ptr<ModelRow> other) {
+  ids_ = std::move(other->ids_);
+  state_ = std::move(other->state_);
 }
 
 absl::Status ModelRow::Take(absl::Span<const int64_t> ids, const TensorMap& outputs) {

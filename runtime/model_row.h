@@ -32,6 +32,8 @@ class ModelRow : public gen::Row {
   bool reads_guesses() const override;
   absl::Status Rewind(int64_t length) override;
   absl::StatusOr<std::unique_ptr<gen::Row>> Clone(int64_t length, int64_t capacity) const override;
+  absl::StatusOr<std::unique_ptr<ModelRow>> Copy(int64_t length, int64_t capacity) const;
+  int64_t capacity() const { return capacity_; }
   size_t byte_size() const override { return has_cache() ? state_.byte_size() : 0; }
 
   // The session that reads the next ids.
@@ -40,6 +42,9 @@ class ModelRow : public gen::Row {
   // The request that reads `ids`, whose last `positions` positions have logits.
   absl::StatusOr<Request> Next(absl::Span<const int64_t> ids, int64_t positions,
                                const RunOptions& options);
+
+  // Becomes `other`, which has read more of the same sequence.
+  void Replace(std::unique_ptr<ModelRow> other);
 
   // Takes what the request for `ids` gave.
   absl::Status Take(absl::Span<const int64_t> ids, const TensorMap& outputs);

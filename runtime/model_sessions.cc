@@ -23,6 +23,16 @@ absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& pat
   return names;
 }
 
+// True if the encoder reads features, of which it may make fewer states, and a mask. Exporters give the
+// mask and the states that the decoder reads the same extent all the same.
+absl::StatusOr<bool> MayShorten(const std::string& path) {
+  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo encoder, InspectModel(path));
+  const auto has = [&](absl::string_view name) {
+    return absl::c_any_of(encoder.inputs, [&](const ValueInfo& info) { return info.name == name; });
+  };
+  return has("attention_mask") && !has("input_ids");
+}
+
 }  // namespace
 
 bool HasInput(const Session& session, absl::string_view name) {
@@ -42,6 +52,9 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};
+  if (HasInput(decoder.session, "use_cache_branch")) {
+    *decoder.reads_several = ReadsSeveral::kUnknown;
+  }
   HashSet<std::string> carried;
   for (const StateValue& value : decoder.session.state_values()) {
     decoder.carried.insert(value.input);
@@ -66,11 +79,17 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
 
 absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
                                                   const SessionOptions& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(DecoderSession decoder, DecoderSession::Load(files.decoder, options));
+  SessionOptions settings = options;
+  if (!files.encoder.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(const bool shortens, MayShorten(files.encoder));
+    if (shortens) settings.anonymous_extents_of = {"encoder_attention_mask"};
+  }
+  ATTNRUN_ASSIGN_OR_RETURN(DecoderSession decoder, DecoderSession::Load(files.decoder, settings));
   ModelSessions sessions{std::move(decoder), std::nullopt, std::nullopt, std::nullopt};
   if (!files.decoder_with_past.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.with_past,
-                             DecoderSession::Load(files.decoder_with_past, options));
+                             DecoderSession::Load(files.decoder_with_past, settings));
+    *sessions.with_past->reads_several = DecoderSession::ReadsSeveral::kUnknown;
   }
   if (!files.encoder.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.encoder, Session::Load(files.encoder, options));

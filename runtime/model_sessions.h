@@ -2,7 +2,9 @@
 #ifndef ATTNRUN_RUNTIME_MODEL_SESSIONS_H_
 #define ATTNRUN_RUNTIME_MODEL_SESSIONS_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -31,6 +33,11 @@ struct DecoderSession {
   bool can_grow = true;
   // -1 if the model does not declare it.
   int64_t vocabulary = -1;
+  // If it gives for several ids behind others the bits that it gives for one after another. Exporters
+  // trace a graph that only goes on with one id: it may lack the mask, or the positions, of several.
+  enum class ReadsSeveral { kYes, kNo, kUnknown };
+  std::shared_ptr<std::atomic<ReadsSeveral>> reads_several =
+      std::make_shared<std::atomic<ReadsSeveral>>(ReadsSeveral::kYes);
 };
 
 // The sessions of a model that generates.

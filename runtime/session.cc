@@ -50,6 +50,20 @@
 
 namespace attnrun {
 
+namespace {
+
+// As SessionOptions::anonymous_extents_of says.
+void ForgetNamesOfExtents(const std::vector<std::string>& inputs, Graph& graph) {
+  for (Value* input : graph.inputs()) {
+    Type type = input->type();
+    if (!absl::c_linear_search(inputs, input->name()) || !type.shape.has_value()) continue;
+    for (Dim& dim : *type.shape) dim.symbol.clear();
+    input->set_type(std::move(type));
+  }
+}
+
+}  // namespace
+
 class Session::Impl {
  public:
   Impl(loader::Model model, int threads, const SessionOptions& options)
@@ -70,6 +84,7 @@ class Session::Impl {
   // `bytes` are those of a model without files.
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model, absl::string_view bytes,
                                                     const SessionOptions& options) {
+    ForgetNamesOfExtents(options.anonymous_extents_of, *model.graph);
     ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
@@ -95,8 +110,10 @@ class Session::Impl {
       precision_ = options.precision;
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
+    std::vector<std::string> names;
+    for (const ValueInfo& output : outputs_) names.push_back(output.name);
     StateLayout layout =
-        MakeStateLayout(state::FindCarriedValues(*model_.graph), inputs_, outputs_);
+        MakeStateLayout(state::FindCarriedValues(*model_.graph, names), inputs_, outputs_);
     layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
     layout_ = std::make_shared<const StateLayout>(std::move(layout));
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));

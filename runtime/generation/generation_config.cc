@@ -26,6 +26,17 @@ Reader Into(T GenerationConfig::* member) {
   };
 }
 
+// transformers also takes a list with an id for each row of a batch.
+absl::Status ReadStart(const Json& json, GenerationConfig& config) {
+  TokenIds ids;
+  ATTNRUN_RETURN_IF_ERROR(gen::Read(json, ids));
+  if (ids.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("expected one id, but found ", ids.size()));
+  }
+  config.decoder_start_token_id = ids[0];
+  return absl::OkStatus();
+}
+
 const std::map<std::string, Reader>& Readers() {
   using C = GenerationConfig;
   static const auto& readers = *new std::map<std::string, Reader>{
@@ -68,7 +79,7 @@ const std::map<std::string, Reader>& Readers() {
       {"pad_token_id", Into(&C::pad_token_id)},
       {"bos_token_id", Into(&C::bos_token_id)},
       {"eos_token_id", Into(&C::eos_token_id)},
-      {"decoder_start_token_id", Into(&C::decoder_start_token_id)},
+      {"decoder_start_token_id", ReadStart},
       {"use_cache", Into(&C::use_cache)},
       {"prefill_chunk_size", Into(&C::prefill_chunk_size)},
       {"prompt_lookup_num_tokens", Into(&C::prompt_lookup_num_tokens)},

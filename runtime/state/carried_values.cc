@@ -67,7 +67,13 @@ StateKind KindOf(const Trail& trail) {
   return trail.cuts ? StateKind::kWindow : StateKind::kAppended;
 }
 
-StateValue Carried(const Value* input, const Value* output, const Trail& trail) {
+// An output of the model.
+struct Output {
+  const Value* value;
+  const std::string& name;
+};
+
+StateValue Carried(const Value* input, const Output& output, const Trail& trail) {
   StateKind kind = KindOf(trail);
   int axis = trail.axis;
   // The model names an axis that its input does not have: it will not run.
@@ -76,12 +82,12 @@ StateValue Carried(const Value* input, const Value* output, const Trail& trail) 
   if (axis < 0 && kind != StateKind::kReplaced) axis = OpenAxis(input);
   if (kind == StateKind::kReplaced) axis = -1;
   // A cache that is as long after the run as before it has room for what is written to it.
-  if (kind == StateKind::kAppended && trail.has_length && KeepsExtent(input, output, axis)) {
+  if (kind == StateKind::kAppended && trail.has_length && KeepsExtent(input, output.value, axis)) {
     kind = StateKind::kWritten;
   }
   const bool needs_axis = kind == StateKind::kAppended || kind == StateKind::kWindow;
   if (axis < 0 && needs_axis) kind = StateKind::kReplaced;
-  return {input->name(), output->name(), kind, axis, kind == StateKind::kWindow ? trail.window : 0};
+  return {input->name(), output.name, kind, axis, kind == StateKind::kWindow ? trail.window : 0};
 }
 
 // True if a branch of an If gives the output without reading anything, while another one computes it:
@@ -106,12 +112,14 @@ bool IsComputedOnce(const Value* output) {
 // Pairs outputs with inputs, each at most once.
 class Pairing {
  public:
-  explicit Pairing(const Graph& graph) : graph_(graph) {}
+  Pairing(const Graph& graph, absl::Span<const std::string> names) : graph_(graph) {
+    for (size_t i = 0; i < names.size(); ++i) outputs_.push_back({graph.outputs()[i], names[i]});
+  }
 
   std::vector<StateValue> Find() {
     // Trails that change their input tell by themselves. Those that only pass it on need a name.
-    for (const Value* output : graph_.outputs()) PairByTrail(output);
-    for (const Value* output : graph_.outputs()) PairByName(output);
+    for (const Output& output : outputs_) PairByTrail(output);
+    for (const Output& output : outputs_) PairByName(output);
     absl::c_sort(pairs_, [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<StateValue> values;
     values.reserve(pairs_.size());
@@ -120,40 +128,41 @@ class Pairing {
   }
 
  private:
-  void PairByTrail(const Value* output) {
+  void PairByTrail(const Output& output) {
     std::vector<Trail> fitting;
-    for (const Trail& trail : TrailsOf(output)) {
+    for (const Trail& trail : TrailsOf(output.value)) {
       const bool changes = trail.appends || trail.overwrites;
-      if (IsFree(trail.input) && changes && TypesFit(trail.input, output)) fitting.push_back(trail);
+      const bool fits = IsFree(trail.input) && TypesFit(trail.input, output.value);
+      if (changes && fits) fitting.push_back(trail);
     }
     if (fitting.size() > 1) {
       std::erase_if(fitting, [&](const Trail& trail) {
-        return !NamesMatch(trail.input->name(), output->name());
+        return !NamesMatch(trail.input->name(), output.name);
       });
     }
     if (fitting.size() != 1) return;
     const Trail& trail = fitting.front();
-    Add(trail.input, output, Carried(trail.input, output, trail));
+    Add(trail.input, output.value, Carried(trail.input, output, trail));
   }
 
-  void PairByName(const Value* output) {
-    if (paired_.contains(output)) return;
+  void PairByName(const Output& output) {
+    if (paired_.contains(output.value)) return;
     std::vector<const Value*> fitting;
     for (const Value* input : graph_.inputs()) {
-      if (!IsFree(input) || !TypesFit(input, output)) continue;
-      if (NamesMatch(input->name(), output->name())) fitting.push_back(input);
+      if (!IsFree(input) || !TypesFit(input, output.value)) continue;
+      if (NamesMatch(input->name(), output.name)) fitting.push_back(input);
     }
     if (fitting.size() != 1) return;
     const Value* input = fitting.front();
-    const bool passed_on =
-        absl::c_any_of(TrailsOf(output), [&](const Trail& trail) { return trail.input == input; });
-    if (passed_on || IsComputedOnce(output)) {
-      Add(input, output, {input->name(), output->name(), StateKind::kKept});
+    const bool passed_on = absl::c_any_of(TrailsOf(output.value),
+                                          [&](const Trail& trail) { return trail.input == input; });
+    if (passed_on || IsComputedOnce(output.value)) {
+      Add(input, output.value, {input->name(), output.name, StateKind::kKept});
       return;
     }
-    const int axis = DifferingAxis(input, output);
-    Add(input, output,
-        {input->name(), output->name(), axis >= 0 ? StateKind::kAppended : StateKind::kReplaced,
+    const int axis = DifferingAxis(input, output.value);
+    Add(input, output.value,
+        {input->name(), output.name, axis >= 0 ? StateKind::kAppended : StateKind::kReplaced,
          axis});
   }
 
@@ -166,6 +175,7 @@ class Pairing {
   }
 
   const Graph& graph_;
+  std::vector<Output> outputs_;
   HashSet<const Value*> paired_;
   // With the position of the input.
   std::vector<std::pair<int64_t, StateValue>> pairs_;
@@ -173,6 +183,8 @@ class Pairing {
 
 }  // namespace
 
-std::vector<StateValue> FindCarriedValues(const Graph& graph) { return Pairing(graph).Find(); }
+std::vector<StateValue> FindCarriedValues(const Graph& graph, absl::Span<const std::string> names) {
+  return Pairing(graph, names).Find();
+}
 
 }  // namespace attnrun::state

@@ -121,6 +121,29 @@ TEST(StateUseTest, CachesMustFit) {
               "input 'past.k' expects float[d4,2,d2,8], but found float[1,3,2,8]");
 }
 
+// As exporters write a cache that a trace has cast to its own type.
+TEST(StateUseTest, ACarriedOutputMayBeAnotherValueOnceOptimized) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {1, 2, -2, kCacheWidth});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, 2, -1, kCacheWidth});
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {1, 2, -3, kCacheWidth});
+  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"all"}), "axis", 2);
+  AddIntAttribute(AddNode(graph, "Cast", {"all"}, {"present.k"}), "to", onnx::TensorProto::FLOAT);
+  AddReader(graph, "all", 4);
+  const Session session = Load(model.SerializeAsString());
+  const Session plain = Load(AppendModel());
+  State state = *session.NewState();
+  State expected = *plain.NewState();
+  for (int64_t at = 0; at < 3; ++at) {
+    const auto outputs = session.Run(Step(at), state);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ(BytesOf(outputs->at("y")), BytesOf(plain.Run(Step(at), expected)->at("y")));
+  }
+  EXPECT_EQ(state.length(), 3);
+}
+
 // The model does not declare the output's rank.
 TEST(StateUseTest, ACarriedOutputHasTheRankOfItsInput) {
   onnx::ModelProto model = EmptyModel();

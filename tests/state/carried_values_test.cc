@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "support/graph_builder.h"
@@ -27,10 +28,16 @@ MATCHER_P3(Carries, input, kind, axis, "") {
   return arg.input == input && arg.kind == kind && arg.axis == axis;
 }
 
+std::vector<StateValue> FoundIn(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Value* output : graph.outputs()) names.push_back(output->name());
+  return state::FindCarriedValues(graph, names);
+}
+
 std::vector<StateValue> FoundIn(GraphBuilder& b) {
   absl::StatusOr<std::unique_ptr<Graph>> graph = b.Build();
   EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? state::FindCarriedValues(**graph) : std::vector<StateValue>();
+  return graph.ok() ? FoundIn(**graph) : std::vector<StateValue>();
 }
 
 TEST(CarriedValuesTest, AnInputWithPositionsBehindIt) {
@@ -129,8 +136,7 @@ TEST(CarriedValuesTest, KeysOfAnEncoderAreKept) {
   absl::StatusOr<std::unique_ptr<Graph>> graph = b.Build();
   ASSERT_TRUE(graph.ok()) << graph.status();
   (*graph)->Rename(keys, "present.0.encoder.key");
-  EXPECT_THAT(state::FindCarriedValues(**graph),
-              ElementsAre(Carries("past.0.encoder.key", StateKind::kKept, -1)));
+  EXPECT_THAT(FoundIn(**graph), ElementsAre(Carries("past.0.encoder.key", StateKind::kKept, -1)));
 }
 
 TEST(CarriedValuesTest, AStaticCacheIsWritten) {
@@ -150,10 +156,9 @@ TEST(CarriedValuesTest, NamesTellWhereTheGraphDoesNot) {
   b.Output(sum);
   absl::StatusOr<std::unique_ptr<Graph>> graph = b.Build();
   ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_THAT(state::FindCarriedValues(**graph), IsEmpty());
+  EXPECT_THAT(FoundIn(**graph), IsEmpty());
   (*graph)->Rename(sum, "present_state");
-  EXPECT_THAT(state::FindCarriedValues(**graph),
-              ElementsAre(Carries("past_state", StateKind::kReplaced, -1)));
+  EXPECT_THAT(FoundIn(**graph), ElementsAre(Carries("past_state", StateKind::kReplaced, -1)));
 }
 
 }  // namespace

@@ -71,6 +71,9 @@ struct SessionOptions {
   // (int64[1]): how many positions, 1 if it is left out, all if it is 0. Load fails with
   // kInvalidArgument for a name that is no output.
   std::vector<std::string> last_positions_of;
+  // Inputs whose named extents say nothing of those of other inputs, for a model that gives two lengths
+  // one name. Names of no input have no effect.
+  std::vector<std::string> anonymous_extents_of;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
   // of packing again. Created if missing; empty for no cache.
   // An entry is used only for a model with the same contents. Load hashes the model's files, and

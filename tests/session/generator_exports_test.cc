@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnrun/generator.h"
+#include "capi/counting_decoder.h"
+#include "session/cache_models.h"
+
+// Files that say less than they need, as exporters write them.
+namespace attnrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kVocabulary = 11;
+
+// A row of logits for each id, all whole numbers.
+void AddTable(onnx::GraphProto* graph) {
+  onnx::TensorProto& table = *graph->add_initializer();
+  table = MakeTensor("table", onnx::TensorProto::FLOAT, {kVocabulary, kVocabulary});
+  for (int i = 0; i < kVocabulary * kVocabulary; ++i) {
+    table.add_float_data(static_cast<float>(i * i * 7 % 31));
+  }
+}
+
+// The logits at a position are the sum of the rows of all ids up to it. `present` are those rows.
+std::string FirstDecoder() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
+  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
+  AddTable(graph);
+  AddInts(graph, "axis", {}, {1});
+  AddNode(graph, "Gather", {"table", "input_ids"}, {"present.0.key"});
+  AddNode(graph, "CumSum", {"present.0.key", "axis"}, {"logits"});
+  return model.SerializeAsString();
+}
+
+// Goes on, but each position sees all ids: right for one id alone.
+std::string DecoderWithPast() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
+          {1, -2, kVocabulary});
+  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
+  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, kVocabulary});
+  AddTable(graph);
+  AddInts(graph, "axis", {1}, {1});
+  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
+  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
+                  "axis", 1);
+  AddNode(graph, "ReduceSum", {"present.0.key", "axis"}, {"sum"});
+  AddNode(graph, "Shape", {"rows"}, {"shape"});
+  AddNode(graph, "Expand", {"sum", "shape"}, {"logits"});
+  return model.SerializeAsString();
+}
+
+Generator Load(const TemporaryFolder& folder) {
+  SessionOptions options;
+  options.threads = 1;
+  auto generator = Generator::Load(folder.path("."), options);
+  EXPECT_TRUE(generator.ok()) << generator.status();
+  return *std::move(generator);
+}
+
+TokenIds Generate(const Generator& generator, const GenerationRequest& request,
+                  const GenerationConfig& config) {
+  const auto result = generator.Generate({request}, config);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->sequences[0].tokens : TokenIds();
+}
+
+TEST(GeneratorExportsTest, ADecoderThatGoesOnByOneIdAloneGetsOneAtATime) {
+  const TemporaryFolder folder;
+  folder.Write("decoder_model.onnx", FirstDecoder());
+  folder.Write("decoder_with_past_model.onnx", DecoderWithPast());
+  folder.Write("config.json", "{}");
+  GenerationRequest request;
+  request.prompt = {1, 2, 3, 1, 2, 3, 1, 2};
+  GenerationConfig config;
+  config.max_new_tokens = 24;
+  config.use_cache = false;
+  const TokenIds expected = Generate(Load(folder), request, config);
+  config.use_cache = true;
+  EXPECT_EQ(Generate(Load(folder), request, config), expected);
+  GenerationConfig guesses = config;
+  guesses.prompt_lookup_num_tokens = 3;
+  EXPECT_EQ(Generate(Load(folder), request, guesses), expected);
+  GenerationConfig pieces = config;
+  pieces.prefill_chunk_size = 3;
+  EXPECT_EQ(Generate(Load(folder), request, pieces), expected);
+}
+
+TEST(GeneratorExportsTest, SettingsForAnEncodersIdsAreForThePromptWithoutOne) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  folder.Write("config.json", "{}");
+  GenerationRequest request;
+  request.prompt = {1, 2, 1};
+  GenerationConfig config;
+  config.max_new_tokens = 1;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(2));
+  config.encoder_no_repeat_ngram_size = 2;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3));
+}
+
+// Makes one state of two features, and takes a mask.
+std::string Encoder() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "input_features", onnx::TensorProto::FLOAT, {1, -1, 4});
+  Declare(graph->add_input(), "attention_mask", onnx::TensorProto::INT64, {1, -1});
+  Declare(graph->add_output(), "last_hidden_state", onnx::TensorProto::FLOAT, {1, -2, 4});
+  for (const auto& [name, number] :
+       {std::pair("begin", 0), {"end", 1 << 30}, {"axis", 1}, {"step", 2}}) {
+    AddInts(graph, name, {1}, {number});
+  }
+  AddIntAttribute(AddNode(graph, "Cast", {"attention_mask"}, {"mask"}), "to",
+                  onnx::TensorProto::FLOAT);
+  AddNode(graph, "Unsqueeze", {"mask", "step"}, {"factors"});
+  AddNode(graph, "Mul", {"input_features", "factors"}, {"features"});
+  AddNode(graph, "Slice", {"features", "begin", "end", "axis", "step"}, {"last_hidden_state"});
+  return model.SerializeAsString();
+}
+
+// A counting decoder that declares its states and the mask of the features to be as long.
+std::string DecoderOfStates() {
+  onnx::ModelProto model;
+  model.ParseFromString(CountingDecoder());
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "encoder_hidden_states", onnx::TensorProto::FLOAT, {1, -1, 4});
+  Declare(graph->add_input(), "encoder_attention_mask", onnx::TensorProto::INT64, {1, -1});
+  graph->mutable_node(0)->set_output(0, "rows");
+  AddInts(graph, "axes", {2}, {0, 1});
+  AddNode(graph, "ReduceSum", {"encoder_hidden_states"}, {"states"});
+  AddNode(graph, "ReduceSum", {"encoder_attention_mask", "axes"}, {"ones"});
+  AddIntAttribute(AddNode(graph, "Cast", {"ones"}, {"count"}), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Add", {"states", "rows"}, {"moved"});
+  AddNode(graph, "Mul", {"moved", "count"}, {"logits"});
+  return model.SerializeAsString();
+}
+
+TEST(GeneratorExportsTest, AnEncoderOfFeaturesMayMakeFewerStatesThanItsMaskIsLong) {
+  const TemporaryFolder folder;
+  folder.Write("encoder_model.onnx", Encoder());
+  folder.Write("decoder_model.onnx", DecoderOfStates());
+  folder.Write("config.json", R"({"decoder_start_token_id": [2]})");
+  GenerationRequest request;
+  request.encoder_inputs["input_features"] =
+      *Tensor::Of<float>({1, 6, 4}, std::vector<float>(24, 0.5F));
+  GenerationConfig config = Load(folder).config();
+  config.max_new_tokens = 3;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3, 4, 5));
+}
+
+TEST(GeneratorExportsTest, TheStartIsOneId) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  folder.Write("config.json", R"({"decoder_start_token_id": [2, 3]})");
+  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
+              HasSubstr("decoder_start_token_id: expected one id, but found 2"));
+}
+
+}  // namespace
+}  // namespace attnrun::testing
