@@ -42,10 +42,10 @@ std::string FirstDecoder() {
 }
 
 // Goes on, but each position sees all ids: right for one id alone.
-std::string DecoderWithPast() {
+std::string DecoderWithPast(int64_t length) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, length});
   Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
           {1, -2, kVocabulary});
   Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
@@ -76,10 +76,12 @@ TokenIds Generate(const Generator& generator, const GenerationRequest& request,
   return result.ok() ? result->sequences[0].tokens : TokenIds();
 }
 
-TEST(GeneratorExportsTest, ADecoderThatGoesOnByOneIdAloneGetsOneAtATime) {
+class DecoderOfOneId : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(DecoderOfOneId, GetsOneAtATime) {
   const TemporaryFolder folder;
   folder.Write("decoder_model.onnx", FirstDecoder());
-  folder.Write("decoder_with_past_model.onnx", DecoderWithPast());
+  folder.Write("decoder_with_past_model.onnx", DecoderWithPast(GetParam()));
   folder.Write("config.json", "{}");
   GenerationRequest request;
   request.prompt = {1, 2, 3, 1, 2, 3, 1, 2};
@@ -96,6 +98,9 @@ TEST(GeneratorExportsTest, ADecoderThatGoesOnByOneIdAloneGetsOneAtATime) {
   pieces.prefill_chunk_size = 3;
   EXPECT_EQ(Generate(Load(folder), request, pieces), expected);
 }
+
+// Any number of ids by its declaration, or one.
+INSTANTIATE_TEST_SUITE_P(Lengths, DecoderOfOneId, ::testing::Values(-1, 1));
 
 TEST(GeneratorExportsTest, SettingsForAnEncodersIdsAreForThePromptWithoutOne) {
   const TemporaryFolder folder;
