@@ -92,8 +92,8 @@ TEST(LimitsTest, MustNotBeNegative) {
 
 // A run of the small model must fail.
 void ExpectRunRefused(int64_t Limits::* limit, int64_t most, const std::string& message) {
-  const auto session =
-      Session::LoadBytes(SmallModel().SerializeAsString(), With(limit, most)).value();
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Session::LoadBytes(bytes, With(limit, most)).value();
   const absl::Status status = session.Run(Inputs()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(Message(status), HasSubstr(message));
@@ -123,8 +123,8 @@ TEST(LimitsTest, OfRunsOfBodies) {
   SetType(body->add_output(), "after", onnx::TensorProto::FLOAT, {2, 2});
   AddNode(body, "Identity", {"go"}, {"still"});
   AddNode(body, "Relu", {"before"}, {"after"});
-  const auto session =
-      Session::LoadBytes(model.SerializeAsString(), With(&Limits::body_runs, 4)).value();
+  const std::string bytes = model.SerializeAsString();
+  const auto session = Session::LoadBytes(bytes, With(&Limits::body_runs, 4)).value();
   TensorMap inputs = Inputs();
   inputs["n"] = *Tensor::Of<int64_t>({}, {5});
   const absl::Status status = session.Run(inputs).status();
@@ -135,8 +135,9 @@ TEST(LimitsTest, OfRunsOfBodies) {
 }
 
 TEST(LimitsTest, OfRunsThatWait) {
-  const auto session =
-      Session::LoadBytes(SmallModel().SerializeAsString(), With(&Limits::waiting_runs, 0)).value();
+  // The session reads its constants in these bytes.
+  const std::string bytes = SmallModel().SerializeAsString();
+  const auto session = Session::LoadBytes(bytes, With(&Limits::waiting_runs, 0)).value();
   Occupant occupant(session, Inputs());
   const absl::Status status = session.Run(Inputs()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
