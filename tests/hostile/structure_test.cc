@@ -65,6 +65,14 @@ const HostileModel kStructures[] = {
      [](ModelProto& m, GraphProto& g) { MakeFunctions(m, g, 60, 2, "Relu"); },
      {"node 'bad' (F0)", "expand to more than 100000 nodes"},
      absl::StatusCode::kResourceExhausted},
+    // Found by fuzzing: the ranks contradict each other, so that nothing is known of the image.
+    {"ConvOfNothingKnown",
+     [](ModelProto&, GraphProto& g) {
+       *g.add_initializer() = Floats("w", {1, 1, 1, 1}, {1});
+       AddIntAttribute(AddNode(&g, "Concat", {"x", "w"}, {"joined"}, "bad"), "axis", 1);
+       AddNode(&g, "Conv", {"joined", "w"}, {"y"});
+     },
+     {"node 'bad' (Concat)"}},
 
     {"LongNodeName",
      [](ModelProto&, GraphProto& g) {

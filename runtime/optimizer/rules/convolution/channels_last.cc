@@ -52,9 +52,12 @@ constexpr int64_t kMostElements = int64_t{1} << 30;
 constexpr int64_t kElement = int64_t{1} << 18;
 constexpr int64_t kTranspose = int64_t{1} << 17;
 
+// 1 for a value whose shapes contradict each other, so that nothing is known: it will not run.
 int64_t TypicalElements(const Value* value, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(value);
+  if (dims == nullptr) return 1;
   double elements = 1;
-  for (const SymInt& extent : *facts.DimsOf(value)) {
+  for (const SymInt& extent : *dims) {
     const auto typical = extent.ValueAt([](const std::string&) { return kTypicalExtent; });
     elements *= static_cast<double>(std::max<int64_t>(typical.value_or(kTypicalExtent), 1));
   }
@@ -102,9 +105,11 @@ class LayoutChoice {
 
   // The elements that a Transpose of the image moves. Those of one position only get another shape.
   int64_t MovedElements(const Value* value) const {
-    const std::vector<SymInt>& dims = *facts_.DimsOf(value);
-    const bool is_one = std::all_of(dims.begin() + 2, dims.end(),
-                                    [](const SymInt& extent) { return extent.is_constant(1); });
+    const std::vector<SymInt>* dims = facts_.DimsOf(value);
+    const bool is_image = dims != nullptr && dims->size() > 2;
+    const bool is_one =
+        is_image && std::all_of(dims->begin() + 2, dims->end(),
+                                [](const SymInt& extent) { return extent.is_constant(1); });
     return is_one ? 1 : TypicalElements(value, facts_);
   }
 
