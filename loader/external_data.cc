@@ -16,9 +16,10 @@
 namespace attnrun::loader {
 namespace {
 
-// True if `path` is inside `folder`. Both must be real.
+// True if `path` is `folder` or inside it. Both must be real.
 bool IsBelow(absl::string_view path, absl::string_view folder) {
-  return absl::ConsumePrefix(&path, folder) && (folder == "/" || absl::StartsWith(path, "/"));
+  return absl::ConsumePrefix(&path, folder) &&
+         (folder == "/" || path.empty() || absl::StartsWith(path, "/"));
 }
 
 absl::Status CheckLocation(const std::string& location) {

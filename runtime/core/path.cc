@@ -56,7 +56,8 @@ absl::string_view FileName(absl::string_view path) {
 absl::string_view FolderOf(absl::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == absl::string_view::npos) return ".";
-  return path.substr(0, slash == 0 ? 1 : slash);
+  const size_t last = path.find_last_not_of('/', slash);
+  return path.substr(0, last == absl::string_view::npos ? 1 : last + 1);
 }
 
 std::string Normal(absl::string_view path) {
@@ -75,8 +76,8 @@ std::string Normal(absl::string_view path) {
 }
 
 std::string AbsolutePath(absl::string_view path) {
-  if (absl::StartsWith(path, "/")) return Normal(path);
-  return Normal(absl::StrCat(WorkingFolder(), "/", path));
+  if (absl::StartsWith(path, "/")) return std::string(path);
+  return absl::StrCat(WorkingFolder(), "/", path);
 }
 
 std::optional<std::string> RealPath(const std::string& path) {

@@ -19,13 +19,14 @@ bool IsFolder(const std::string& path);
 
 // "b.onnx" of "a/b.onnx"; empty for "a/".
 absl::string_view FileName(absl::string_view path);
-// "a" of "a/b", "." of "b", "/" of "/b".
+// "a" of "a/b" and "a//b", "." of "b", "/" of "/b".
 absl::string_view FolderOf(absl::string_view path);
 
 // `path` without ".", double slashes, and ".." where a name precedes it: "." for "a/..", "../b" for
 // "a/../../b". Links are not followed.
 std::string Normal(absl::string_view path);
-// The same from the root. Relative paths begin in the working directory.
+// The path from the root, with its dots: behind a link ".." is not the folder before it. Relative paths
+// begin in the working folder.
 std::string AbsolutePath(absl::string_view path);
 // The absolute path without links; nullopt if there is no such file.
 std::optional<std::string> RealPath(const std::string& path);

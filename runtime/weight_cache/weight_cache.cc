@@ -43,7 +43,7 @@ WeightCache::WeightCache(std::string directory, Files files, bool verify)
 
 void WeightCache::Open() {
   opened_ = true;
-  stamp_.path = AbsolutePath(files_[0]->path());
+  stamp_.path = Normal(AbsolutePath(files_[0]->path()));
   for (const auto& file : files_) stamp_.files.push_back(file->identity());
   stamp_.settled = AreSettled(stamp_.files);
   stamp_.panel_width = ops::PanelWidth();

@@ -138,6 +138,7 @@ TEST(ExternalDataTest, MissingAndShortFilesAreErrors) {
       {ModelWith("none.bin"), "there is no file 'none.bin' in the model's folder '" +
                                   fs::canonical(folder.path("")).string() + "'"},
       {ModelWith("folder"), "data file 'folder': expected a file, but this is a folder"},
+      {ModelWith("."), "data file '.': expected a file, but this is a folder"},
       {ModelWith("data.bin", "8"),
        "expected 8 bytes at offset 8 of data file 'data.bin', but it has 12 bytes"},
       {ModelWith("data.bin", "18446744073709551615"),

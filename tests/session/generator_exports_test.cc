@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -162,6 +163,18 @@ TEST(GeneratorExportsTest, AnEncoderOfFeaturesMayMakeFewerStatesThanItsMaskIsLon
   GenerationConfig config = Load(folder).config();
   config.max_new_tokens = 3;
   EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3, 4, 5));
+}
+
+// Behind a link ".." is the folder above its target.
+TEST(GeneratorExportsTest, LinksOnTheWayAreFollowed) {
+  const TemporaryFolder folder;
+  folder.Write("a/model.onnx", CountingDecoder());
+  folder.Write("a/config.json", R"({"bos_token_id": 4})");
+  folder.Write("a/b/c", "");
+  ASSERT_EQ(symlink(folder.path("a/b").c_str(), folder.path("link").c_str()), 0);
+  const auto generator = Generator::Load(folder.path("link/../model.onnx"));
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  EXPECT_EQ(generator->config().bos_token_id, 4);
 }
 
 TEST(GeneratorExportsTest, TheStartIsOneId) {
