@@ -40,7 +40,6 @@
 #include "optimizer_options.h"
 #include "outputs.h"
 #include "run_meter.h"
-#include "state/carried_values.h"
 #include "state/initial_shapes.h"
 #include "state_impl.h"
 #include "state_layout.h"
@@ -110,10 +109,7 @@ class Session::Impl {
       precision_ = options.precision;
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
-    std::vector<std::string> names;
-    for (const ValueInfo& output : outputs_) names.push_back(output.name);
-    StateLayout layout =
-        MakeStateLayout(state::FindCarriedValues(*model_.graph, names), inputs_, outputs_);
+    StateLayout layout = MakeStateLayout(*model_.graph, inputs_, outputs_);
     layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
     layout_ = std::make_shared<const StateLayout>(std::move(layout));
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));

@@ -2,9 +2,9 @@
 #include "state_layout.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "state/carried_values.h"
 
 namespace attnrun {
 namespace {
@@ -17,10 +17,14 @@ int PositionOf(const std::vector<ValueInfo>& infos, const std::string& name) {
 
 }  // namespace
 
-StateLayout MakeStateLayout(std::vector<StateValue> values, const std::vector<ValueInfo>& inputs,
+StateLayout MakeStateLayout(const Graph& graph, const std::vector<ValueInfo>& inputs,
                             const std::vector<ValueInfo>& outputs) {
+  std::vector<std::string> names;
+  names.reserve(outputs.size());
+  for (const ValueInfo& output : outputs) names.push_back(output.name);
   StateLayout layout;
-  for (const StateValue& value : values) {
+  layout.values = state::FindCarriedValues(graph, names);
+  for (const StateValue& value : layout.values) {
     layout.inputs.push_back(PositionOf(inputs, value.input));
     layout.outputs.push_back(PositionOf(outputs, value.output));
     const ValueInfo& input = inputs[layout.inputs.back()];
@@ -32,7 +36,6 @@ StateLayout MakeStateLayout(std::vector<StateValue> values, const std::vector<Va
   for (int i = 0; i < static_cast<int>(outputs.size()); ++i) {
     if (!absl::c_linear_search(layout.outputs, i)) layout.given.push_back(i);
   }
-  layout.values = std::move(values);
   return layout;
 }
 

@@ -9,6 +9,7 @@
 #include "attnrun/data_type.h"
 #include "attnrun/model_info.h"
 #include "attnrun/state.h"
+#include "graph/graph.h"
 #include "model_fingerprint.h"
 
 namespace attnrun {
@@ -27,7 +28,8 @@ struct StateLayout {
   std::shared_ptr<const ModelFingerprint> model;
 };
 
-StateLayout MakeStateLayout(std::vector<StateValue> values, const std::vector<ValueInfo>& inputs,
+// `graph` may be optimized; `inputs` and `outputs` are as the model declares them.
+StateLayout MakeStateLayout(const Graph& graph, const std::vector<ValueInfo>& inputs,
                             const std::vector<ValueInfo>& outputs);
 
 }  // namespace attnrun
