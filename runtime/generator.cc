@@ -16,6 +16,17 @@
 #include "model_decoder.h"
 
 namespace attnrun {
+
+// A model with what runs it.
+struct GeneratorModel {
+  GeneratorModel(gen::ModelFolder model_folder, ModelSessions model_sessions)
+      : folder(std::move(model_folder)), sessions(std::move(model_sessions)), decoder(sessions) {}
+
+  const gen::ModelFolder folder;
+  const ModelSessions sessions;
+  const ModelDecoder decoder;
+};
+
 namespace {
 
 absl::Status CheckIds(const TokenIds& ids, int64_t vocabulary) {
@@ -29,20 +40,11 @@ absl::Status CheckIds(const TokenIds& ids, int64_t vocabulary) {
   return absl::OkStatus();
 }
 
-struct Model {
-  Model(gen::ModelFolder model_folder, ModelSessions model_sessions)
-      : folder(std::move(model_folder)), sessions(std::move(model_sessions)), decoder(sessions) {}
-
-  const gen::ModelFolder folder;
-  const ModelSessions sessions;
-  const ModelDecoder decoder;
-};
-
-absl::StatusOr<std::unique_ptr<const Model>> LoadModel(const std::string& path,
-                                                       const SessionOptions& options) {
+absl::StatusOr<std::unique_ptr<const GeneratorModel>> LoadModel(const std::string& path,
+                                                                const SessionOptions& options) {
   ATTNRUN_ASSIGN_OR_RETURN(gen::ModelFolder folder, gen::ReadModelFolder(path));
   ATTNRUN_ASSIGN_OR_RETURN(ModelSessions sessions, ModelSessions::Load(folder.files, options));
-  return std::make_unique<const Model>(std::move(folder), std::move(sessions));
+  return std::make_unique<const GeneratorModel>(std::move(folder), std::move(sessions));
 }
 
 absl::Status CheckOptions(const GeneratorOptions& options) {
@@ -87,7 +89,7 @@ absl::string_view Name(FinishReason reason) {
 class __attribute__((visibility("hidden"))) Generator::Impl {
  public:
   // `draft` may be null.
-  Impl(std::unique_ptr<const Model> model, std::unique_ptr<const Model> draft,
+  Impl(std::unique_ptr<const GeneratorModel> model, std::unique_ptr<const GeneratorModel> draft,
        const GeneratorOptions& options)
       : model_(std::move(model)),
         draft_(std::move(draft)),
@@ -254,8 +256,8 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     return draft;
   }
 
-  const std::unique_ptr<const Model> model_;
-  const std::unique_ptr<const Model> draft_;
+  const std::unique_ptr<const GeneratorModel> model_;
+  const std::unique_ptr<const GeneratorModel> draft_;
   const gen::ModelFolder& folder_;
   const ModelSessions& sessions_;
   std::vector<ValueInfo> encoder_inputs_;
@@ -272,7 +274,7 @@ absl::StatusOr<Generator> Generator::Load(const std::string& path, const Session
   return WithoutExceptions([&]() -> absl::StatusOr<Generator> {
     ATTNRUN_RETURN_IF_ERROR(CheckOptions(generation));
     ATTNRUN_ASSIGN_OR_RETURN(auto model, LoadModel(path, options));
-    std::unique_ptr<const Model> draft;
+    std::unique_ptr<const GeneratorModel> draft;
     if (!generation.draft.empty()) {
       ATTNRUN_ASSIGN_OR_RETURN(draft, LoadModel(generation.draft, options));
       ATTNRUN_RETURN_IF_ERROR(Annotate(CheckDraft(model->sessions, draft->sessions),

@@ -34,28 +34,28 @@ absl::Status CheckRanks(const OpContext& context) {
 }
 
 // The extents of an input [batch, heads, sequence, size], or [batch, sequence, heads * size].
-struct Heads {
+struct HeadExtents {
   int64_t batch, heads, sequence, size;
 };
 
-absl::StatusOr<Heads> SplitHeads(const Tensor& tensor, int64_t heads, const char* attribute) {
+absl::StatusOr<HeadExtents> SplitHeads(const Tensor& tensor, int64_t heads, const char* attribute) {
   if (tensor.rank() == 4) {
     if (heads > 0 && heads != tensor.dim(1)) {
       return absl::InvalidArgumentError(absl::StrCat(attribute, " is ", heads, ", but there are ",
                                                      tensor.dim(1), " heads in ",
                                                      TypeAndShape(tensor)));
     }
-    return Heads{tensor.dim(0), tensor.dim(1), tensor.dim(2), tensor.dim(3)};
+    return HeadExtents{tensor.dim(0), tensor.dim(1), tensor.dim(2), tensor.dim(3)};
   }
   if (heads <= 0 || tensor.dim(2) % heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat("expected ", attribute,
                                                    " to divide the width of ", TypeAndShape(tensor),
                                                    ", but it is ", heads));
   }
-  return Heads{tensor.dim(0), heads, tensor.dim(1), tensor.dim(2) / heads};
+  return HeadExtents{tensor.dim(0), heads, tensor.dim(1), tensor.dim(2) / heads};
 }
 
-absl::Status CheckPast(const Tensor& past, const Tensor& current, const Heads& heads) {
+absl::Status CheckPast(const Tensor& past, const Tensor& current, const HeadExtents& heads) {
   if (past.type() == current.type() && past.rank() == 4 && past.dim(0) == heads.batch &&
       past.dim(1) == heads.heads && past.dim(3) == heads.size) {
     return absl::OkStatus();
@@ -90,10 +90,12 @@ Attention::Attention(AttributeReader& attributes)
 
 absl::Status Attention::ResolveHeads(const OpContext& context, AttentionShape& shape) const {
   ATTNRUN_RETURN_IF_ERROR(CheckRanks(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const Heads q,
+  ATTNRUN_ASSIGN_OR_RETURN(const HeadExtents q,
                            SplitHeads(context.input(0), query_heads_, "q_num_heads"));
-  ATTNRUN_ASSIGN_OR_RETURN(const Heads k, SplitHeads(context.input(1), kv_heads_, "kv_num_heads"));
-  ATTNRUN_ASSIGN_OR_RETURN(const Heads v, SplitHeads(context.input(2), kv_heads_, "kv_num_heads"));
+  ATTNRUN_ASSIGN_OR_RETURN(const HeadExtents k,
+                           SplitHeads(context.input(1), kv_heads_, "kv_num_heads"));
+  ATTNRUN_ASSIGN_OR_RETURN(const HeadExtents v,
+                           SplitHeads(context.input(2), kv_heads_, "kv_num_heads"));
   if (k.batch != q.batch || v.batch != q.batch || k.heads != v.heads || k.size != q.size ||
       k.sequence != v.sequence || k.heads == 0 || q.heads % k.heads != 0 || q.size == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -11,10 +11,10 @@
 namespace attnrun::ops {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
 // Elements addressed by batch, head, position and channel, in either layout.
-struct Heads {
+struct HeadValues {
   std::vector<double> values = {};
   int64_t heads = 0;
   int64_t sequence = 0;
@@ -27,22 +27,23 @@ struct Heads {
   }
 };
 
-absl::StatusOr<Heads> Read(const Tensor& tensor, int64_t heads, int64_t size) {
-  Heads result{.heads = heads, .size = size, .merged = tensor.rank() == 3};
+absl::StatusOr<HeadValues> Read(const Tensor& tensor, int64_t heads, int64_t size) {
+  HeadValues result{.heads = heads, .size = size, .merged = tensor.rank() == 3};
   result.sequence = tensor.dim(result.merged ? 1 : 2);
   ATTNRUN_ASSIGN_OR_RETURN(result.values, ToDoubles(tensor));
   return result;
 }
 
 // Past and current keys (or values) as [batch, heads, sequence, size].
-absl::StatusOr<Heads> Present(const OpContext& context, int current, int past,
-                              const AttentionShape& shape, int64_t size) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Heads now, Read(context.input(current), shape.kv_heads, size));
-  Heads before{.heads = shape.kv_heads, .size = size};
+absl::StatusOr<HeadValues> Present(const OpContext& context, int current, int past,
+                                   const AttentionShape& shape, int64_t size) {
+  ATTNRUN_ASSIGN_OR_RETURN(const HeadValues now,
+                           Read(context.input(current), shape.kv_heads, size));
+  HeadValues before{.heads = shape.kv_heads, .size = size};
   if (context.has_input(past)) {
     ATTNRUN_ASSIGN_OR_RETURN(before, Read(context.input(past), shape.kv_heads, size));
   }
-  Heads all{.heads = shape.kv_heads, .sequence = shape.keys, .size = size};
+  HeadValues all{.heads = shape.kv_heads, .sequence = shape.keys, .size = size};
   all.values.reserve(before.values.size() + now.values.size());
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t n = 0; n < shape.kv_heads; ++n) {
@@ -67,7 +68,7 @@ struct Mask {
   double At(int64_t b, int64_t n, int64_t s, int64_t t) const {
     if (values.empty()) return 0;
     const double value = values[b * strides[0] + n * strides[1] + s * strides[2] + t * strides[3]];
-    return is_bool ? (value != 0 ? 0 : -kInfinity) : value;
+    return is_bool ? (value != 0 ? 0 : kMasked) : value;
   }
 };
 
@@ -76,19 +77,19 @@ struct Stages {
   std::vector<double> of[4];
 };
 
-struct Inputs {
+struct ReferenceInputs {
   AttentionShape shape;
-  Heads q = {};
+  HeadValues q = {};
   // Past and current keys and values.
-  Heads k = {};
-  Heads v = {};
+  HeadValues k = {};
+  HeadValues v = {};
   Mask mask = {};
   // nonpad_kv_seqlen, or empty.
   std::vector<int64_t> valid = {};
 };
 
-absl::StatusOr<Inputs> ReadInputs(const OpContext& context, const AttentionShape& shape) {
-  Inputs in{.shape = shape};
+absl::StatusOr<ReferenceInputs> ReadInputs(const OpContext& context, const AttentionShape& shape) {
+  ReferenceInputs in{.shape = shape};
   ATTNRUN_ASSIGN_OR_RETURN(in.q, Read(context.input(0), shape.query_heads, shape.head_size));
   ATTNRUN_ASSIGN_OR_RETURN(in.k, Present(context, 1, 4, shape, shape.head_size));
   ATTNRUN_ASSIGN_OR_RETURN(in.v, Present(context, 2, 5, shape, shape.value_size));
@@ -103,7 +104,7 @@ absl::StatusOr<Inputs> ReadInputs(const OpContext& context, const AttentionShape
   return in;
 }
 
-Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int64_t s) {
+Stages ScoreRow(const Attention& op, const ReferenceInputs& in, int64_t b, int64_t n, int64_t s) {
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);
   std::optional<int64_t> valid;
   if (!in.valid.empty()) valid = in.valid[b];
@@ -118,9 +119,8 @@ Stages ScoreRow(const Attention& op, const Inputs& in, int64_t b, int64_t n, int
     }
     score *= in.shape.scale;
     const double capped = cap > 0 ? cap * std::tanh(score / cap) : score;
-    const double bias =
-        t >= unmasked.begin && t < unmasked.end ? in.mask.At(b, n, s, t) : -kInfinity;
-    all_masked = all_masked && bias == -kInfinity;
+    const double bias = t >= unmasked.begin && t < unmasked.end ? in.mask.At(b, n, s, t) : kMasked;
+    all_masked = all_masked && bias == kMasked;
     stages.of[0].push_back(score);
     stages.of[1].push_back(capped);
     stages.of[2].push_back(capped + bias);
@@ -146,7 +146,7 @@ absl::Span<const double> Elements(const Tensor& tensor) {
 
 absl::Status Attention::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const AttentionShape shape, Resolve(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const Inputs in, ReadInputs(context, shape));
+  ATTNRUN_ASSIGN_OR_RETURN(const ReferenceInputs in, ReadInputs(context, shape));
   Allocator& allocator = context.allocator();
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y,
                            Tensor::Allocate(DataType::kDouble, shape.OutputShape(), allocator));

@@ -19,11 +19,11 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-// The inputs, with half-precision ones converted to floats. Inputs that are the same view (packed
+// The inputs, with half-precision ones converted to floats. FusedInputs that are the same view (packed
 // Q, K and V) are converted once.
-using Inputs = std::array<Tensor, FusedAttention::kSinks + 1>;
-absl::StatusOr<Inputs> FloatInputs(const OpContext& context) {
-  Inputs inputs;
+using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
+absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context) {
+  FusedInputs inputs;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
@@ -77,7 +77,7 @@ class FusedAttentionKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const Inputs inputs, FloatInputs(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs, FloatInputs(context));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Heads {
+struct FusedHeads {
   std::vector<double> values;
   HeadView view;
 
@@ -25,8 +25,8 @@ struct Heads {
   }
 };
 
-absl::StatusOr<Heads> Read(const Tensor& tensor, const HeadView& view) {
-  Heads heads{.values = {}, .view = view};
+absl::StatusOr<FusedHeads> Read(const Tensor& tensor, const HeadView& view) {
+  FusedHeads heads{.values = {}, .view = view};
   ATTNRUN_ASSIGN_OR_RETURN(heads.values, ToDoubles(tensor));
   return heads;
 }
@@ -54,9 +54,9 @@ absl::StatusOr<ScoreTerm> ReadTerm(const OpContext& context, int input, double o
 struct Operands {
   FusedAttentionShape shape;
   DataType type = DataType::kUndefined;
-  Heads q = {};
-  Heads k = {};
-  Heads v = {};
+  FusedHeads q = {};
+  FusedHeads k = {};
+  FusedHeads v = {};
   ScoreTerm bias = {};
   ScoreTerm mask = {};
   ScoreTerm sinks = {};

@@ -40,7 +40,7 @@ AttributeMap PassedOn(AttributeReader& attributes, std::initializer_list<absl::s
   for (const absl::string_view name : names) {
     attributes.Ignore(name);
     const AttributeValue* value = attributes.node().attribute(name);
-    if (value != nullptr) passed.emplace(name, *value);
+    if (value != nullptr) passed[name] = *value;
   }
   return passed;
 }

@@ -8,11 +8,11 @@
 namespace attnrun::ops::contrib {
 namespace {
 
-using enum GroupedAttention::Input;
-
 // Writes the body of one node.
 class GroupQuery {
  public:
+  using enum GroupedAttention::Input;
+
   GroupQuery(Body& b, const GroupedAttention& attention)
       : b_(b), a_(attention), in_(b, attention) {}
 

@@ -6,8 +6,6 @@
 
 namespace attnrun::ops::contrib {
 
-using enum GroupedAttention::Input;
-
 GroupedAttention::GroupedAttention(AttributeReader& attributes)
     : heads(attributes.Required<int64_t>("num_heads")),
       kv_heads(attributes.Required<int64_t>("kv_num_heads")),

@@ -47,6 +47,8 @@ struct GroupedAttention {
 
 // The sizes of a node's inputs, after checking that they fit together as far as they are known.
 struct GroupedInputs {
+  using enum GroupedAttention::Input;
+
   GroupedInputs(Body& b, const GroupedAttention& attention);
 
   DataType type = DataType::kUndefined;

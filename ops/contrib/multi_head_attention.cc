@@ -9,22 +9,22 @@
 namespace attnrun::ops::contrib {
 namespace {
 
-enum Input {
-  kQuery,
-  kKey,
-  kValue,
-  kBias,
-  kMask,
-  kScoresBias,
-  kPastKey,
-  kPastValue,
-  kPastLength,
-  kCacheIndirection
-};
-
 // Writes the body of one node.
 class MultiHead {
  public:
+  enum Input {
+    kQuery,
+    kKey,
+    kValue,
+    kBias,
+    kMask,
+    kScoresBias,
+    kPastKey,
+    kPastValue,
+    kPastLength,
+    kCacheIndirection
+  };
+
   MultiHead(Body& b, const MaskedAttention& attention)
       : b_(b), attention_(attention), heads_(attention.heads) {}
 
@@ -189,8 +189,8 @@ class MultiHead {
 //             y   present_k  present_v                            attnrun.Attention(.., mask)
 Composite::Writer MultiHeadAttention(AttributeReader& attributes) {
   const MaskedAttention attention(attributes);
-  attributes.ExpectNoInput(kPastLength, "past_sequence_length");
-  attributes.ExpectNoInput(kCacheIndirection, "cache_indirection");
+  attributes.ExpectNoInput(MultiHead::kPastLength, "past_sequence_length");
+  attributes.ExpectNoInput(MultiHead::kCacheIndirection, "cache_indirection");
   return [=](Body& b) { MultiHead(b, attention).Write(); };
 }
 

@@ -15,10 +15,8 @@
 namespace attnrun::ops {
 namespace {
 
-using Op = ChannelsLastConv;
-
 // Constant weights, packed for one of the ways to convolve.
-struct Weights {
+struct ChannelsLastWeights {
   // Empty if `gemm` is set.
   std::vector<float> depthwise;
   std::unique_ptr<const ImplicitGemm> gemm;
@@ -26,14 +24,15 @@ struct Weights {
 
 class ChannelsLastKernel final : public Kernel {
  public:
-  ChannelsLastKernel(const Op& op, Weights weights) : op_(op), weights_(std::move(weights)) {}
+  ChannelsLastKernel(const ChannelsLastConv& op, ChannelsLastWeights weights)
+      : op_(op), weights_(std::move(weights)) {}
 
   absl::string_view name() const override {
     return weights_.gemm != nullptr ? "gemm packed" : "highway";
   }
 
   bool Accepts(const OpContext& context) const override {
-    const DataType type = context.input(Op::kX).type();
+    const DataType type = context.input(ChannelsLastConv::kX).type();
     for (int i = 0; i < context.num_inputs(); ++i) {
       if (context.has_input(i) && context.input(i).type() != type) return false;
     }
@@ -47,12 +46,13 @@ class ChannelsLastKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, op_.Resolve(context));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(Op::kX), allocator));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor bias, FloatsOf(context, Op::kBias));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor residual, FloatsOf(context, Op::kResidual));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x,
+                             ToFloat(context.input(ChannelsLastConv::kX), allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor bias, FloatsOf(context, ChannelsLastConv::kBias));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor residual, FloatsOf(context, ChannelsLastConv::kResidual));
     ATTNRUN_ASSIGN_OR_RETURN(
-        FloatOutput y,
-        FloatOutput::Allocate(context, 0, context.input(Op::kX).type(), Op::OutputOf(shape)));
+        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(ChannelsLastConv::kX).type(),
+                                             ChannelsLastConv::OutputOf(shape)));
     if (y.num_elements() == 0) return absl::OkStatus();
     const ChannelsLastOperands operands = {
         .x = x.data<float>(),
@@ -82,8 +82,8 @@ class ChannelsLastKernel final : public Kernel {
     return ToFloat(context.input(i), context.allocator());
   }
 
-  const Op op_;
-  const Weights weights_;
+  const ChannelsLastConv op_;
+  const ChannelsLastWeights weights_;
 };
 
 }  // namespace
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> ChannelsLastConv::MakeKernel(
   // The node's calls report weights that do not fit; those that are not constant have no kernel.
   if (!w.defined() || w.rank() < 3 || w.num_elements() == 0) return nullptr;
   if (group < 1 || w.dim(0) % group != 0) return nullptr;
-  Weights weights;
+  ChannelsLastWeights weights;
   if (group > 1 && group == w.dim(0) && w.dim(1) == 1) {
     weights.depthwise = TapsFirst(w.data<float>(), 1, group, w.num_elements() / group);
   } else {

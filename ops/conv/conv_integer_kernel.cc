@@ -25,21 +25,21 @@ bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
          (count == 1 || count == channels);
 }
 
-using Weights = std::vector<std::shared_ptr<const Int8Panels>>;
+using IntegerWeights = std::vector<std::shared_ptr<const Int8Panels>>;
 using Pack =
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Int8Panels>>(const Int8Matrix& matrix)>;
 
 // Packs w [M, C/group, ..], minus its zero points (null: none), as one matrix [depth, features] per
 // group. Rows have the order of a window's elements in a channels-last image: all channels of a tap
 // lie together.
-absl::StatusOr<Weights> PackWeights(const Tensor& w, const Tensor* zero_point, int64_t groups,
-                                    Pack pack) {
+absl::StatusOr<IntegerWeights> PackWeights(const Tensor& w, const Tensor* zero_point,
+                                           int64_t groups, Pack pack) {
   const int64_t features = w.dim(0) / groups;
   const int64_t depth = features == 0 ? 0 : w.num_elements() / w.dim(0);
   const int64_t channels = w.dim(1);
   const int64_t taps = channels == 0 ? 0 : depth / channels;
   ATTNRUN_ASSIGN_OR_RETURN(Tensor turned, Tensor::Allocate(w.type(), {depth, features}));
-  Weights weights;
+  IntegerWeights weights;
   for (int64_t group = 0; group < groups; ++group) {
     const uint8_t* from = w.data<uint8_t>() + group * features * depth;
     auto* const to = turned.mutable_data<uint8_t>();
@@ -129,7 +129,7 @@ class Windows {
 class ConvIntegerKernel final : public Kernel {
  public:
   // `weights`: packed, minus their zero points, if both are constant, else empty.
-  ConvIntegerKernel(const ConvAttributes& attributes, Weights weights)
+  ConvIntegerKernel(const ConvAttributes& attributes, IntegerWeights weights)
       : attributes_(attributes), weights_(std::move(weights)) {}
 
   absl::string_view name() const override {
@@ -148,7 +148,7 @@ class ConvIntegerKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kInt32, shape.output));
     if (y->num_elements() == 0) return absl::OkStatus();
-    Weights weights = weights_;
+    IntegerWeights weights = weights_;
     if (weights.empty()) {
       const auto pack = [&](const Int8Matrix& matrix) {
         return Int8Panels::Pack({matrix}, context.allocator());
@@ -216,14 +216,14 @@ class ConvIntegerKernel final : public Kernel {
   }
 
   const ConvAttributes attributes_;
-  const Weights weights_;
+  const IntegerWeights weights_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(
     const KernelContext& context) const {
-  Weights weights;
+  IntegerWeights weights;
   const Tensor& w = context.constants[1];
   // An undefined zero point may differ from run to run.
   const bool has_zero = context.constants.size() > 3;

@@ -25,7 +25,7 @@ absl::StatusOr<ConvShape> TypicalShape(const ConvTranspose& op, const Tensor& w)
 }
 
 // One of the convolutions that make up y.
-struct Part {
+struct PackedPart {
   TransposedPart part;
   std::unique_ptr<Convolution> convolution;
   // Empty if they are packed.
@@ -66,7 +66,7 @@ class ConvTransposeKernel final : public Kernel {
     // The node's calls report an invalid shape.
     if (!typical.ok() || !IsModest(*typical)) return absl::OkStatus();
     for (TransposedPart& part : PartsOf(*typical)) {
-      ATTNRUN_ASSIGN_OR_RETURN(Part made, MakePart(std::move(part), *typical, bias, context));
+      ATTNRUN_ASSIGN_OR_RETURN(PackedPart made, MakePart(std::move(part), *typical, bias, context));
       parts_.push_back(std::move(made));
     }
     return absl::OkStatus();
@@ -101,9 +101,10 @@ class ConvTransposeKernel final : public Kernel {
                        [](int64_t stride) { return stride == 1; });
   }
 
-  absl::StatusOr<Part> MakePart(TransposedPart part, const ConvShape& typical, bool bias,
-                                const KernelContext& context) const {
-    Part made = {std::move(part), std::make_unique<Convolution>(/*constant_weights=*/true), {}};
+  absl::StatusOr<PackedPart> MakePart(TransposedPart part, const ConvShape& typical, bool bias,
+                                      const KernelContext& context) const {
+    PackedPart made = {
+        std::move(part), std::make_unique<Convolution>(/*constant_weights=*/true), {}};
     made.weights = made.part.WeightsOf(typical, weight_.data<float>());
     Shape first_steps;
     ATTNRUN_RETURN_IF_ERROR(made.convolution->Prepare(made.part.ShapeOf(typical, first_steps),
@@ -115,7 +116,7 @@ class ConvTransposeKernel final : public Kernel {
   absl::Status Convolve(const ConvShape& shape, const Convolution::Operands& operands,
                         Allocator& allocator) const {
     if (!parts_.empty()) return Convolve(shape, operands, parts_, allocator);
-    std::vector<Part> parts;
+    std::vector<PackedPart> parts;
     for (TransposedPart& part : PartsOf(shape)) {
       parts.push_back(
           {std::move(part), std::make_unique<Convolution>(/*constant_weights=*/false), {}});
@@ -124,10 +125,10 @@ class ConvTransposeKernel final : public Kernel {
   }
 
   static absl::Status Convolve(const ConvShape& shape, const Convolution::Operands& operands,
-                               absl::Span<const Part> parts, Allocator& allocator) {
+                               absl::Span<const PackedPart> parts, Allocator& allocator) {
     PhaseAssembly assembly(shape);
     std::vector<Tensor> results;
-    for (const Part& part : parts) {
+    for (const PackedPart& part : parts) {
       Shape first_steps;
       const ConvShape conv = part.part.ShapeOf(shape, first_steps);
       if (IsOneConvolution(shape) && conv.output == shape.output) {
@@ -146,8 +147,9 @@ class ConvTransposeKernel final : public Kernel {
   }
 
   // Computes one of the convolutions, `conv`, from the transposed convolution's x, W and bias.
-  static absl::Status RunPart(const Part& part, const ConvShape& transposed, const ConvShape& conv,
-                              Convolution::Operands operands, Allocator& allocator) {
+  static absl::Status RunPart(const PackedPart& part, const ConvShape& transposed,
+                              const ConvShape& conv, Convolution::Operands operands,
+                              Allocator& allocator) {
     std::vector<float> bias;
     if (operands.bias != nullptr) {
       const int64_t phases = part.part.phases();
@@ -167,7 +169,7 @@ class ConvTransposeKernel final : public Kernel {
   const ConvTranspose op_;
   const Tensor weight_;
   // Empty unless the weights are constant.
-  std::vector<Part> parts_;
+  std::vector<PackedPart> parts_;
 };
 
 }  // namespace

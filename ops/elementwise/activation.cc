@@ -7,7 +7,7 @@ namespace attnrun::ops {
 namespace {
 
 // `alpha`, `beta`, `gamma`: the defaults of the attributes that the operator has.
-struct Entry {
+struct ActivationEntry {
   const char* name;
   UnaryFunction function;
   std::vector<int> since;
@@ -18,7 +18,7 @@ struct Entry {
   OpTraits traits = kElementwise;
 };
 
-void Register(OpRegistry& registry, const Entry& entry) {
+void Register(OpRegistry& registry, const ActivationEntry& entry) {
   registry.Register({.domain = "",
                      .name = entry.name,
                      .since = entry.since,
@@ -51,7 +51,7 @@ std::unique_ptr<Unary> MakeShrink(AttributeReader& attributes) {
 }  // namespace
 
 void RegisterActivation(OpRegistry& registry) {
-  const Entry entries[] = {
+  const ActivationEntry entries[] = {
       {.name = "Celu", .function = UnaryFunction::kCelu, .since = {12, 28}, .alpha = 1.0F},
       {.name = "Elu", .function = UnaryFunction::kElu, .since = {6, 22}, .alpha = 1.0F},
       {.name = "HardSigmoid",
@@ -90,7 +90,7 @@ void RegisterActivation(OpRegistry& registry) {
        .since = {10, 22},
        .alpha = 1.0F},
   };
-  for (const Entry& entry : entries) Register(registry, entry);
+  for (const ActivationEntry& entry : entries) Register(registry, entry);
   registry.Register({.domain = "",
                      .name = "Gelu",
                      .since = {20},

@@ -17,7 +17,7 @@ bool Divides(BinaryFunction function) {
          function == BinaryFunction::kFloorMod || function == BinaryFunction::kTruncMod;
 }
 
-struct Entry {
+struct ArithmeticEntry {
   const char* domain;
   const char* name;
   BinaryFunction function;
@@ -26,7 +26,7 @@ struct Entry {
   OpTraits traits = kBroadcasting;
 };
 
-void RegisterBinary(OpRegistry& registry, const Entry& entry) {
+void RegisterBinary(OpRegistry& registry, const ArithmeticEntry& entry) {
   registry.Register(
       {.domain = entry.domain,
        .name = entry.name,
@@ -40,7 +40,7 @@ void RegisterBinary(OpRegistry& registry, const Entry& entry) {
        .traits = entry.traits});
 }
 
-void RegisterVariadic(OpRegistry& registry, const Entry& entry) {
+void RegisterVariadic(OpRegistry& registry, const ArithmeticEntry& entry) {
   registry.Register({.domain = entry.domain,
                      .name = entry.name,
                      .since = entry.since,
@@ -173,7 +173,7 @@ void Variadic::Infer(InferContext& context) const {
 }
 
 void RegisterArithmetic(OpRegistry& registry) {
-  const Entry binaries[] = {
+  const ArithmeticEntry binaries[] = {
       {"", "Add", BinaryFunction::kAdd, {7, 13, 14}, kNumbers, kCommuting},
       {"", "BitwiseAnd", BinaryFunction::kBitwiseAnd, {18}, kIntegers, kCommuting},
       {"", "BitwiseOr", BinaryFunction::kBitwiseOr, {18}, kIntegers, kCommuting},
@@ -184,14 +184,14 @@ void RegisterArithmetic(OpRegistry& registry) {
       {"", "PRelu", BinaryFunction::kPRelu, {7, 9, 16}, kNumbers, kElementwise},
       {"", "Sub", BinaryFunction::kSub, {7, 13, 14}, kNumbers},
   };
-  for (const Entry& entry : binaries) RegisterBinary(registry, entry);
-  const Entry variadics[] = {
+  for (const ArithmeticEntry& entry : binaries) RegisterBinary(registry, entry);
+  const ArithmeticEntry variadics[] = {
       {"", "Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers},
       {"", "Mean", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
       {"", "Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers},
       {"", "Sum", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
   };
-  for (const Entry& entry : variadics) RegisterVariadic(registry, entry);
+  for (const ArithmeticEntry& entry : variadics) RegisterVariadic(registry, entry);
   registry.Register({.domain = "",
                      .name = "BitShift",
                      .since = {11, 28},

@@ -38,7 +38,7 @@ void ReadBound(const OpContext& context, int i, T& bound) {
 }
 
 // The largest finite number of the type, by which a missing bound is replaced.
-float LargestFinite(DataType type) {
+float MissingBound(DataType type) {
   if (type == DataType::kFloat16) return 65504;
   return type == DataType::kBfloat16 ? 0x1.FEp127F : std::numeric_limits<float>::max();
 }
@@ -53,7 +53,7 @@ class ClipKernel final : public RowKernel {
     const Tensor& x = context.input(0);
     RowProgram program = Program(context);
     RowParameters& p = program.parameters;
-    p.beta = bounds_are_attributes_ ? high_ : LargestFinite(x.type());
+    p.beta = bounds_are_attributes_ ? high_ : MissingBound(x.type());
     p.alpha = bounds_are_attributes_ ? low_ : -p.beta;
     p.low = std::numeric_limits<int64_t>::lowest();
     p.high = std::numeric_limits<int64_t>::max();

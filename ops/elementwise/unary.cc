@@ -7,7 +7,7 @@
 namespace attnrun::ops {
 namespace {
 
-struct Entry {
+struct UnaryEntry {
   const char* name;
   UnaryFunction function;
   std::vector<int> since;
@@ -28,7 +28,7 @@ void Unary::Infer(InferContext& context) const {
 }
 
 void RegisterUnary(OpRegistry& registry) {
-  const Entry entries[] = {
+  const UnaryEntry entries[] = {
       {"Abs", UnaryFunction::kAbs, {6, 13}, kNumbers},
       {"Acos", UnaryFunction::kAcos, {7, 22}, kFloats},
       {"Acosh", UnaryFunction::kAcosh, {9, 22}, kFloats},
@@ -55,7 +55,7 @@ void RegisterUnary(OpRegistry& registry) {
       {"Tan", UnaryFunction::kTan, {7, 22}, kFloats},
       {"Tanh", UnaryFunction::kTanh, {6, 13}, kFloats, kElementwise | kBounded},
   };
-  for (const Entry& entry : entries) {
+  for (const UnaryEntry& entry : entries) {
     registry.Register(
         {.domain = "",
          .name = entry.name,

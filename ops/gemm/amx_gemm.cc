@@ -39,10 +39,10 @@ struct PackedRows {
   int64_t count;
 };
 
-class Multiplication {
+class TileProduct {
  public:
-  Multiplication(const AmxMatrix& b, const AmxTarget& target,
-                 absl::FunctionRef<void(const AmxSums&)> finish)
+  TileProduct(const AmxMatrix& b, const AmxTarget& target,
+              absl::FunctionRef<void(const AmxSums&)> finish)
       : b_(b), target_(target), finish_(finish), panels_(DivCeil(b.columns, kAmxPanelWidth)) {}
 
   // Multiplies the rows of `a`.
@@ -154,7 +154,7 @@ void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxR
              absl::FunctionRef<void(const AmxSums&)> finish) {
   const int64_t block_bytes = std::max<int64_t>(b.steps * kAmxTileBytes, 1);
   const int64_t all_blocks = DivCeil(rows, kAmxRows);
-  const Multiplication multiplication(b, target, finish);
+  const TileProduct multiplication(b, target, finish);
   const int64_t at_once = BlocksAtOnce(all_blocks, block_bytes);
   Scratch scratch;
   auto* const packed = scratch.AtLeast<uint8_t>(std::min(at_once, all_blocks) * block_bytes);

@@ -17,10 +17,10 @@ struct RowTerms {
   float* scales;
 };
 
-class Multiplication {
+class Int8TileProduct {
  public:
-  Multiplication(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
-                 const Int8Epilogue& out, const RowTerms& terms)
+  Int8TileProduct(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
+                  const Int8Epilogue& out, const RowTerms& terms)
       : operands_(operands), fill_(fill), panel_(panel), out_(out), terms_(terms) {}
 
   void Run() const {
@@ -95,7 +95,7 @@ void MultiplyInt8OnAmx(const Int8Operands& operands, FillInt8Row fill, Int8Panel
   auto* const numbers = scratch.AtLeast<int32_t>(3 * operands.rows);
   const RowTerms terms = {numbers, numbers + operands.rows,
                           reinterpret_cast<float*>(numbers + 2 * operands.rows)};
-  Multiplication(operands, fill, panel, epilogue, terms).Run();
+  Int8TileProduct(operands, fill, panel, epilogue, terms).Run();
 }
 
 }  // namespace attnrun::ops

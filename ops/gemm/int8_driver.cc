@@ -14,11 +14,11 @@ namespace attnrun::ops {
 namespace {
 
 // Bytes of A that are prepared at once and then multiplied by all panels of B.
-constexpr int64_t kBytesAtOnce = 4 << 20;
+constexpr int64_t kInt8BytesAtOnce = 4 << 20;
 // Bytes of A that stay in the second-level cache while a panel is multiplied.
-constexpr int64_t kBytesOfBlock = 192 << 10;
+constexpr int64_t kBytesOfInt8Block = 192 << 10;
 // The number of multiplications worth handing to a thread.
-constexpr int64_t kLeastPerRange = 1 << 20;
+constexpr int64_t kInt8LeastPerRange = 1 << 20;
 // Blocks of rows are multiples of this, so that tiles of five and of six rows are whole.
 constexpr int64_t kRowUnit = 30;
 
@@ -42,22 +42,22 @@ struct PreparedRows {
 
 // Rows [begin, end) of `PreparedRows` and one panel; the panel that the thread takes next, -1 for
 // none.
-struct Block {
+struct Int8Block {
   int64_t begin;
   int64_t end;
   int64_t panel;
   int64_t next;
 };
 
-class Multiplication {
+class Int8Multiplication {
  public:
-  Multiplication(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
-                 const Int8Epilogue& out)
+  Int8Multiplication(const Int8Operands& operands, FillInt8Row fill, Int8PanelAt panel,
+                     const Int8Epilogue& out)
       : operands_(operands), fill_(fill), panel_(panel), out_(out) {}
 
   void Run() const {
     const int64_t stride = 4 * operands_.steps;
-    const int64_t at_once = std::min(RowsWithin(kBytesAtOnce, stride), operands_.rows);
+    const int64_t at_once = std::min(RowsWithin(kInt8BytesAtOnce, stride), operands_.rows);
     Scratch value_scratch;
     Scratch term_scratch;
     PreparedRows rows;
@@ -83,11 +83,12 @@ class Multiplication {
         rows.scales[i] = terms.scale;
       }
     };
-    ParallelFor(rows.count, std::max<int64_t>(kLeastPerRange / 16 / (rows.stride + 1), 1), fill);
+    ParallelFor(rows.count, std::max<int64_t>(kInt8LeastPerRange / 16 / (rows.stride + 1), 1),
+                fill);
   }
 
   void MultiplyRows(const PreparedRows& rows) const {
-    const int64_t most = RowsWithin(kBytesOfBlock, rows.stride);
+    const int64_t most = RowsWithin(kBytesOfInt8Block, rows.stride);
     const int64_t blocks = DivCeil(rows.count, most);
     const int64_t block_rows = DivCeil(DivCeil(rows.count, blocks), kRowUnit) * kRowUnit;
     const int64_t width = Int8PanelWidth(operands_.layout);
@@ -95,7 +96,7 @@ class Multiplication {
     const int64_t work = std::max<int64_t>(block_rows * operands_.depth * width, 1);
     const int64_t all = DivCeil(rows.count, block_rows) * panels;
     // Goes panel by panel within a block of rows. A thread's next range follows this one, mostly.
-    ParallelFor(all, DivCeil(kLeastPerRange, work), [&](int64_t begin, int64_t end) {
+    ParallelFor(all, DivCeil(kInt8LeastPerRange, work), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end && !Interrupted(); ++i) {
         const int64_t row = i / panels * block_rows;
         const int64_t row_end = std::min(row + block_rows, rows.count);
@@ -104,7 +105,7 @@ class Multiplication {
     });
   }
 
-  void MultiplyBlock(const PreparedRows& a, const Block& block) const {
+  void MultiplyBlock(const PreparedRows& a, const Int8Block& block) const {
     const Int8PanelView panel = panel_(block.panel);
     const int64_t column = block.panel * Int8PanelWidth(operands_.layout);
     const int64_t row = a.first + block.begin;
@@ -158,7 +159,7 @@ void MultiplyInt8Matrices(const Int8Operands& operands, FillInt8Row fill, Int8Pa
   if (operands.layout == Int8Layout::kAmx) {
     return MultiplyInt8OnAmx(operands, fill, panel, epilogue);
   }
-  Multiplication(operands, fill, panel, epilogue).Run();
+  Int8Multiplication(operands, fill, panel, epilogue).Run();
 }
 
 }  // namespace attnrun::ops

@@ -7,13 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "ops/interface/infer_rules.h"
+#include "ops/linear_attention/linear_attention.h"
 
 namespace attnrun::ops {
 namespace {
 
-constexpr int64_t kMostWindow = 8;
-
-absl::Status CheckInput(const OpContext& context, int i, absl::string_view name,
+absl::Status CheckAlike(const OpContext& context, int i, absl::string_view name,
                         const Shape& expected) {
   const Tensor& tensor = context.input(i);
   if (tensor.type() == context.input(0).type() && tensor.shape() == expected) {
@@ -26,11 +25,11 @@ absl::Status CheckInput(const OpContext& context, int i, absl::string_view name,
 
 absl::Status CheckAttributes(const CausalConvAttributes& attributes) {
   const bool fits =
-      attributes.window >= 0 && attributes.window <= kMostWindow && attributes.dilation >= 1;
+      attributes.window >= 0 && attributes.window <= kMostStateWindow && attributes.dilation >= 1;
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected a dilation of at least 1 and a state_window of 0 to ", kMostWindow,
-                   ", but found ", attributes.dilation, " and ", attributes.window));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a dilation of at least 1 and a state_window of 0 to ", kMostStateWindow,
+      ", but found ", attributes.dilation, " and ", attributes.window));
 }
 
 }  // namespace
@@ -76,12 +75,12 @@ absl::StatusOr<CausalConvShape> ResolveCausalConv(const CausalConvAttributes& at
   shape.state = x.shape();
   shape.state[last ? 1 : 2] = shape.reach;
   if (attributes.window > 0) shape.state.insert(shape.state.begin(), attributes.window);
-  ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 1, "a weight", {shape.channels, 1, shape.taps}));
+  ATTNRUN_RETURN_IF_ERROR(CheckAlike(context, 1, "a weight", {shape.channels, 1, shape.taps}));
   if (context.has_input(2)) {
-    ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 2, "a bias", {shape.channels}));
+    ATTNRUN_RETURN_IF_ERROR(CheckAlike(context, 2, "a bias", {shape.channels}));
   }
   if (context.has_input(3)) {
-    ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 3, "past_state", shape.state));
+    ATTNRUN_RETURN_IF_ERROR(CheckAlike(context, 3, "past_state", shape.state));
   }
   return shape;
 }

@@ -13,10 +13,8 @@
 namespace attnrun::ops {
 namespace {
 
-constexpr int64_t kMostWindow = 8;
-
-absl::Status CheckInput(const OpContext& context, int i, absl::string_view name,
-                        const Shape& expected) {
+absl::Status CheckFloats(const OpContext& context, int i, absl::string_view name,
+                         const Shape& expected) {
   const Tensor& tensor = context.input(i);
   if (IsFloatingPoint(tensor.type()) && tensor.shape() == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -59,13 +57,13 @@ absl::Status CheckGates(const LinearAttentionAttributes& attributes, const OpCon
     const Tensor& decay = context.input(4);
     shape.decay_per_key = decay.rank() != 3 || decay.dim(2) != shape.heads;
     const int64_t width = shape.heads * (shape.decay_per_key ? shape.key_size : 1);
-    ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 4, "decay", {shape.batch, shape.tokens, width}));
+    ATTNRUN_RETURN_IF_ERROR(CheckFloats(context, 4, "decay", {shape.batch, shape.tokens, width}));
   }
   if (!attributes.delta) return absl::OkStatus();
   const Tensor& beta = context.input(5);
   shape.beta_per_head = beta.rank() != 3 || beta.dim(2) != 1;
   const int64_t width = shape.beta_per_head ? shape.heads : 1;
-  return CheckInput(context, 5, "beta", {shape.batch, shape.tokens, width});
+  return CheckFloats(context, 5, "beta", {shape.batch, shape.tokens, width});
 }
 
 }  // namespace
@@ -90,9 +88,9 @@ absl::StatusOr<LinearAttentionShape> ResolveLinearAttention(
   const Tensor& query = context.input(0);
   const Tensor& value = context.input(2);
   ATTNRUN_RETURN_IF_ERROR(CheckHeads(attributes, query, value));
-  if (attributes.window < 0 || attributes.window > kMostWindow) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a state_window of 0 to ", kMostWindow,
-                                                   ", but found ", attributes.window));
+  if (attributes.window < 0 || attributes.window > kMostStateWindow) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a state_window of 0 to ", kMostStateWindow, ", but found ", attributes.window));
   }
   LinearAttentionShape shape = {};
   shape.batch = query.dim(0);
@@ -106,17 +104,17 @@ absl::StatusOr<LinearAttentionShape> ResolveLinearAttention(
   shape.scale =
       attributes.scale != 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(shape.key_size));
   SetKeyHeads(context.input(1), attributes.keys_may_share, shape);
-  ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 0, "query", query.shape()));
+  ATTNRUN_RETURN_IF_ERROR(CheckFloats(context, 0, "query", query.shape()));
+  ATTNRUN_RETURN_IF_ERROR(CheckFloats(
+      context, 1, "key", {shape.batch, shape.tokens, shape.key_heads * shape.key_size}));
   ATTNRUN_RETURN_IF_ERROR(
-      CheckInput(context, 1, "key", {shape.batch, shape.tokens, shape.key_heads * shape.key_size}));
-  ATTNRUN_RETURN_IF_ERROR(
-      CheckInput(context, 2, "value", {shape.batch, shape.tokens, value.dim(2)}));
+      CheckFloats(context, 2, "value", {shape.batch, shape.tokens, value.dim(2)}));
   ATTNRUN_RETURN_IF_ERROR(CheckGates(attributes, context, shape));
   shape.output = {shape.batch, shape.tokens, shape.heads * shape.readers * shape.value_size};
   shape.state = {shape.batch, shape.heads, shape.key_size, shape.value_size};
   if (attributes.window > 0) shape.state.insert(shape.state.begin(), attributes.window);
   if (context.has_input(3)) {
-    ATTNRUN_RETURN_IF_ERROR(CheckInput(context, 3, "past_state", shape.state));
+    ATTNRUN_RETURN_IF_ERROR(CheckFloats(context, 3, "past_state", shape.state));
   }
   return shape;
 }

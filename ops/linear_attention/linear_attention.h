@@ -10,6 +10,9 @@
 
 namespace attnrun::ops {
 
+// The largest state_window of LinearAttention and CausalConvWithState.
+inline constexpr int64_t kMostStateWindow = 8;
+
 struct LinearAttentionAttributes {
   // The state decays, or is corrected by what it holds already.
   bool gated;

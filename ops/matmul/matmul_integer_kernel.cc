@@ -14,16 +14,16 @@ namespace {
 
 // A stack of integer matrices: the offset of each matrix and of its first zero point, and the step
 // to the zero point of the next row or column.
-struct Stack {
+struct IntegerStack {
   std::vector<int64_t> offsets;
   std::vector<int64_t> zero_offsets;
   int64_t zero_step = 0;
 };
 
 // nullopt if zero points vary along K, so that a row or column has several.
-std::optional<Stack> StackOf(const MatMulShape& shape, const Shape& matrices, const Tensor* zero,
-                             bool per_row) {
-  Stack stack;
+std::optional<IntegerStack> StackOf(const MatMulShape& shape, const Shape& matrices,
+                                    const Tensor* zero, bool per_row) {
+  IntegerStack stack;
   ForEachOffset(shape.batch, BatchStrides(shape.batch, matrices, DenseStrides(matrices)),
                 [&](int64_t offset) { stack.offsets.push_back(offset); });
   stack.zero_offsets.assign(stack.offsets.size(), 0);
@@ -40,7 +40,8 @@ std::optional<Stack> StackOf(const MatMulShape& shape, const Shape& matrices, co
 }
 
 // The zero points of the rows of matrix i of the stack; one if all are equal.
-std::vector<int32_t> RowZeros(const Tensor* zero, const Stack& stack, size_t i, int64_t rows) {
+std::vector<int32_t> RowZeros(const Tensor* zero, const IntegerStack& stack, size_t i,
+                              int64_t rows) {
   if (zero == nullptr) return {};
   std::vector<int32_t> zeros(stack.zero_step == 0 ? 1 : rows);
   for (size_t row = 0; row < zeros.size(); ++row) {
@@ -76,7 +77,7 @@ class MatMulIntegerKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kInt32, shape.output));
     if (y->num_elements() == 0) return absl::OkStatus();
     const Tensor* const zero = OptionalInput(context, 2);
-    const Stack a = StackOf(shape, shape.a, zero, true).value_or(Stack());
+    const IntegerStack a = StackOf(shape, shape.a, zero, true).value_or(IntegerStack());
     const int64_t count = std::ssize(a.offsets);
     // One B and one zero point serve all rows of the stack: they are those of one matrix.
     const bool one = weight_ != nullptr && (zero == nullptr || zero->num_elements() == 1);
@@ -105,7 +106,7 @@ class MatMulIntegerKernel final : public Kernel {
                                                              int64_t i) const {
     if (weight_ != nullptr) return weight_;
     const Tensor* const zero = OptionalInput(context, 3);
-    const Stack stack = StackOf(shape, shape.b, zero, false).value_or(Stack());
+    const IntegerStack stack = StackOf(shape, shape.b, zero, false).value_or(IntegerStack());
     Int8Matrix b = {&context.input(1), stack.offsets[i], shape.k, shape.n, nullptr};
     Tensor zeros;
     if (zero != nullptr) {

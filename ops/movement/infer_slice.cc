@@ -78,7 +78,7 @@ struct Bounds {
 
 List AsList(const Shape& values) { return {values.begin(), values.end()}; }
 
-List Counted(size_t count) {
+List CountedSymbols(size_t count) {
   List numbers(count);
   for (size_t i = 0; i < count; ++i) numbers[i] = static_cast<int64_t>(i);
   return numbers;
@@ -93,7 +93,7 @@ std::optional<Bounds> ReadBounds(const InferContext& context) {
   // Unknown bounds leave the other axes alone, as long as their number is known.
   const std::optional<size_t> count = KnownLength(context, 1);
   if (!count.has_value()) return std::nullopt;
-  const std::optional<List> axes = InputOr(context, 3, Counted(*count));
+  const std::optional<List> axes = InputOr(context, 3, CountedSymbols(*count));
   const std::optional<List> steps = InputOr(context, 4, List(*count, 1));
   if (!axes.has_value() || !steps.has_value()) return std::nullopt;
   return Bounds{context.input(1).contents.value_or(UnknownDims(*count)),

@@ -40,6 +40,13 @@ std::shared_ptr<void> WithStrings(std::shared_ptr<void> bytes, int64_t count) {
 
 }  // namespace
 
+Tensor::Tensor() = default;
+Tensor::Tensor(const Tensor& other) = default;
+Tensor::Tensor(Tensor&& other) noexcept = default;
+Tensor& Tensor::operator=(const Tensor& other) = default;
+Tensor& Tensor::operator=(Tensor&& other) noexcept = default;
+Tensor::~Tensor() = default;
+
 absl::StatusOr<Tensor> Tensor::Allocate(DataType type, absl::Span<const int64_t> shape,
                                         Allocator& allocator) {
   if (absl::Status status = CheckType(type); !status.ok()) return status;

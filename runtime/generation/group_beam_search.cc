@@ -14,7 +14,7 @@
 namespace attnrun::gen {
 namespace {
 
-struct Beam {
+struct GroupBeam {
   TokenIds ids;
   float score = kWorst;
   // The row that it continues.
@@ -28,7 +28,7 @@ struct Finished {
 };
 
 struct Group {
-  std::vector<Beam> running;
+  std::vector<GroupBeam> running;
   std::vector<Finished> finished;
   bool is_done = false;
 };
@@ -44,7 +44,7 @@ class GroupBeamSearch : public Search {
         groups_(static_cast<size_t>(config_.num_beam_groups)) {
     for (Group& group : groups_) {
       group.running.resize(beams_);
-      for (Beam& beam : group.running) beam.ids = prompt.ids;
+      for (GroupBeam& beam : group.running) beam.ids = prompt.ids;
       // The beams of a group are equal before the first token, so only one of them counts.
       group.running[0].score = 0;
     }
@@ -71,7 +71,7 @@ class GroupBeamSearch : public Search {
         continue;
       }
       ATTNRUN_RETURN_IF_ERROR(Choose(rows, times, group));
-      for (Beam& beam : group.running) {
+      for (GroupBeam& beam : group.running) {
         ++times[beam.ids.back()];
         const auto read = static_cast<int64_t>(beam.ids.size()) - 1;
         const size_t row = continuations.size();
@@ -91,7 +91,7 @@ class GroupBeamSearch : public Search {
     std::vector<Finished> all;
     for (Group& group : groups_) {
       if (!group.is_done) {
-        for (const Beam& beam : group.running) Finish(beam.ids, beam.score, false, group);
+        for (const GroupBeam& beam : group.running) Finish(beam.ids, beam.score, false, group);
       }
       absl::c_move(group.finished, std::back_inserter(all));
     }
@@ -126,7 +126,7 @@ class GroupBeamSearch : public Search {
                                             absl::Span<const int64_t> times,
                                             const Group& group) const {
     std::vector<BeamLogits> beams;
-    for (const Beam& beam : group.running) {
+    for (const GroupBeam& beam : group.running) {
       beams.push_back({beam.ids, beam.score, rows[beam.source].logits.at(0)});
     }
     return ScoreContinuations(beams, processors_, [&](absl::Span<float> scores) {
@@ -143,10 +143,10 @@ class GroupBeamSearch : public Search {
     const size_t kept = std::max<size_t>(2, 1 + config_.eos_token_id.size()) * beams_;
     const std::vector<int64_t> chosen = Largest(scores, kept);
     const auto vocabulary = static_cast<int64_t>(times.size());
-    std::vector<Beam> running;
+    std::vector<GroupBeam> running;
     for (size_t rank = 0; rank < chosen.size() && running.size() < beams_; ++rank) {
-      const Beam& source = group.running[chosen[rank] / vocabulary];
-      Beam beam{source.ids, scores[chosen[rank]], source.source};
+      const GroupBeam& source = group.running[chosen[rank] / vocabulary];
+      GroupBeam beam{source.ids, scores[chosen[rank]], source.source};
       beam.ids.push_back(chosen[rank] % vocabulary);
       if (!EndsWithStop(config_, beam.ids, prompt_.facts.length)) {
         running.push_back(std::move(beam));

@@ -31,6 +31,36 @@ struct Printer {
 
 }  // namespace
 
+AttributeValue::AttributeValue() = default;
+AttributeValue::AttributeValue(const AttributeValue& other) = default;
+AttributeValue::AttributeValue(AttributeValue&& other) noexcept = default;
+AttributeValue& AttributeValue::operator=(const AttributeValue& other) = default;
+AttributeValue& AttributeValue::operator=(AttributeValue&& other) noexcept = default;
+AttributeValue::~AttributeValue() = default;
+
+AttributeMap::AttributeMap() = default;
+AttributeMap::AttributeMap(std::initializer_list<Entries::value_type> entries)
+    : entries_(entries) {}
+AttributeMap::AttributeMap(const AttributeMap& other) = default;
+AttributeMap::AttributeMap(AttributeMap&& other) noexcept = default;
+AttributeMap& AttributeMap::operator=(const AttributeMap& other) = default;
+AttributeMap& AttributeMap::operator=(AttributeMap&& other) noexcept = default;
+AttributeMap::~AttributeMap() = default;
+
+AttributeMap::Entries::const_iterator AttributeMap::find(absl::string_view name) const {
+  return entries_.find(std::string_view(name.data(), name.size()));
+}
+
+AttributeValue& AttributeMap::operator[](absl::string_view name) {
+  return entries_[std::string(name)];
+}
+
+void AttributeMap::insert(const AttributeMap& other) {
+  entries_.insert(other.begin(), other.end());
+}
+
+size_t AttributeMap::erase(absl::string_view name) { return entries_.erase(std::string(name)); }
+
 absl::string_view KindName(const AttributeValue& value) {
   static constexpr std::array<absl::string_view, 10> kNames = {
       "int", "float", "string", "tensor", "graph", "type", "ints", "floats", "strings", "tensors"};

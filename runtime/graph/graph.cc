@@ -163,11 +163,10 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string
   for (Value* value : node->inputs_) {
     if (value != nullptr) value->consumers_.push_back(node.get());
   }
-  for (auto& [name, attribute] : spec.attributes) {
-    if (auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
-      AttachSubgraph(node.get(), name, std::move(*subgraph));
-    } else {
-      node->attributes_.insert_or_assign(name, std::move(attribute));
+  node->attributes_ = std::move(spec.attributes);
+  for (const auto& [name, attribute] : node->attributes_) {
+    if (const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
+      AttachSubgraph(node.get(), name, *subgraph);
     }
   }
   nodes_.push_back(std::move(node));
@@ -180,7 +179,7 @@ void Graph::AttachSubgraph(Node* node, const std::string& attribute,
     node->implicit_inputs_.push_back(capture->outer_);
     capture->outer_->consumers_.push_back(node);
   }
-  node->attributes_.insert_or_assign(attribute, std::move(subgraph));
+  node->attributes_[attribute] = std::move(subgraph);
 }
 
 std::string Graph::UniqueName(absl::string_view hint) {
@@ -293,7 +292,7 @@ void Graph::TidyCaptures(Node* node) {
 std::vector<Value*> Graph::Inline(Node* node, const std::string& attribute) {
   const auto held = node->attributes_.find(attribute);
   const std::shared_ptr<Graph> body = std::get<std::shared_ptr<Graph>>(held->second);
-  node->attributes_.erase(held);
+  node->attributes_.erase(attribute);
   ListImplicitInputs(node);
   for (Value* capture : body->captures_) body->ReplaceUses(capture, capture->outer_);
   for (Value* value : body->values()) {

@@ -84,7 +84,7 @@ class Node {
   const AttributeMap& attributes() const { return attributes_; }
   const AttributeValue* attribute(absl::string_view name) const;
   void set_attribute(const std::string& name, AttributeValue value) {
-    attributes_.insert_or_assign(name, std::move(value));
+    attributes_[name] = std::move(value);
   }
 
  private:

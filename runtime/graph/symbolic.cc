@@ -34,6 +34,15 @@ std::strong_ordering SymInt::Factor::operator<=>(const Factor& other) const {
   return definition_->text <=> other.definition_->text;
 }
 
+SymInt::SymInt() = default;
+SymInt::SymInt(const SymInt& other) = default;
+SymInt::SymInt(SymInt&& other) noexcept = default;
+SymInt& SymInt::operator=(const SymInt& other) = default;
+SymInt& SymInt::operator=(SymInt&& other) noexcept = default;
+SymInt::~SymInt() = default;
+
+bool operator==(const SymInt& a, const SymInt& b) { return a.terms_ == b.terms_; }
+
 SymInt::SymInt(int64_t value) {
   if (value != 0) terms_[{}] = value;
 }

@@ -22,7 +22,12 @@ namespace attnrun {
 class SymInt {
  public:
   // The constant 0.
-  SymInt() = default;
+  SymInt();
+  SymInt(const SymInt& other);
+  SymInt(SymInt&& other) noexcept;
+  SymInt& operator=(const SymInt& other);
+  SymInt& operator=(SymInt&& other) noexcept;
+  ~SymInt();
   // Implicit, so that formulas read naturally.
   SymInt(int64_t value);  // NOLINT(google-explicit-constructor)
   // A symbol for an extent, so never negative. Files may name a dimension "past+1" or "7": names
@@ -59,7 +64,7 @@ class SymInt {
   friend SymInt operator+(const SymInt& a, const SymInt& b);
   friend SymInt operator-(const SymInt& a, const SymInt& b);
   friend SymInt operator*(const SymInt& a, const SymInt& b);
-  friend bool operator==(const SymInt& a, const SymInt& b) { return a.terms_ == b.terms_; }
+  friend bool operator==(const SymInt& a, const SymInt& b);
   friend bool operator!=(const SymInt& a, const SymInt& b) { return !(a == b); }
 
   // a / b if the division leaves no remainder for any values of the symbols (except where b is 0);

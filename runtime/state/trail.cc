@@ -44,21 +44,37 @@ int64_t LastPositions(const Node& node) {
 class Walk {
  public:
   std::vector<Trail> From(const Value* output) {
-    Visit(output, Trail());
+    // Not by recursion: a chain of operators may be longer than the stack.
+    std::vector<Step> pending = {{output, Trail()}};
+    while (!pending.empty()) {
+      const Step step = pending.back();
+      pending.pop_back();
+      Take(step);
+      pending.insert(pending.end(), above_.rbegin(), above_.rend());
+      above_.clear();
+    }
     return std::move(found_);
   }
 
  private:
-  void Visit(const Value* value, Trail trail) {
+  struct Step {
+    const Value* value;
+    Trail trail;
+  };
+
+  void Take(Step step) {
+    const Value* value = step.value;
     while (value->outer() != nullptr) value = value->outer();
     if (!seen_.insert(value).second) return;
     if (value->is_input()) {
-      trail.input = value;
-      found_.push_back(trail);
+      step.trail.input = value;
+      found_.push_back(step.trail);
     } else if (value->producer() != nullptr) {
-      Pass(*value->producer(), value->producer_index(), trail);
+      Pass(*value->producer(), value->producer_index(), step.trail);
     }
   }
+
+  void Visit(const Value* value, const Trail& trail) { above_.push_back({value, trail}); }
 
   void Pass(const Node& node, int output, const Trail& trail) {
     const std::string op = node.qualified_op_type();
@@ -133,6 +149,8 @@ class Walk {
   }
 
   HashSet<const Value*> seen_;
+  // The values above the one where the walk stands, in the order in which to visit them.
+  std::vector<Step> above_;
   std::vector<Trail> found_;
 };
 

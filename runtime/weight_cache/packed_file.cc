@@ -15,7 +15,7 @@
 namespace attnrun::cache {
 namespace {
 
-constexpr uint64_t kMagic = 0x6b63617061747461;  // "attapack"
+constexpr uint64_t kPackMagic = 0x6b63617061747461;  // "attapack"
 // To be increased when the layout of panels changes.
 constexpr uint64_t kFormat = 2;
 constexpr size_t kHeaderWords = 7;
@@ -33,7 +33,7 @@ absl::string_view PanelsOf(const ops::PackedMatrix& matrix) {
 FileWords HeadOf(const ContentHash& content, const PackedMatrices& matrices) {
   uint64_t words = 0;
   for (const auto& [key, matrix] : matrices) words += key.size() + kEntryWords;
-  FileWords head = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+  FileWords head = {kPackMagic,   kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
                     content.size, content.low, content.high,
                     words};
   uint64_t begin = Aligned((kHeaderWords + words + 1) * sizeof(uint64_t));
@@ -121,7 +121,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
   if (!file.ok()) return std::nullopt;
   const absl::string_view bytes = (*file)->bytes();
   WordReader reader(bytes);
-  const FileWords expected = {kMagic,       kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
+  const FileWords expected = {kPackMagic,   kFormat,     static_cast<uint64_t>(ops::PanelWidth()),
                               content.size, content.low, content.high};
   for (const uint64_t word : expected) {
     if (reader.Next() != word) return std::nullopt;

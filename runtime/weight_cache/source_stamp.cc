@@ -13,7 +13,7 @@
 namespace attnrun::cache {
 namespace {
 
-constexpr uint64_t kMagic = 0x6e65657361747461;  // "attaseen"
+constexpr uint64_t kStampMagic = 0x6e65657361747461;  // "attaseen"
 
 void Append(const FileIdentity& file, FileWords& words) {
   words.insert(words.end(), {file.device, file.inode, file.size, file.modified});
@@ -49,7 +49,7 @@ std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
   WordReader checksum(bytes.substr(std::min(end, bytes.size())));
   WordReader reader(bytes.substr(0, end));
   const bool whole = checksum.Next() == Checksum::Of(bytes.substr(0, end)).low && checksum.ok();
-  if (!whole || reader.Next() != kMagic) return std::nullopt;
+  if (!whole || reader.Next() != kStampMagic) return std::nullopt;
   SourceStamp stamp;
   for (uint64_t* word : {&stamp.content.size, &stamp.content.low, &stamp.content.high}) {
     *word = reader.Next();
@@ -67,7 +67,7 @@ std::optional<SourceStamp> ReadSourceStamp(const std::string& path) {
 }
 
 absl::Status WriteSourceStamp(const std::string& path, const SourceStamp& stamp) {
-  FileWords words = {kMagic,
+  FileWords words = {kStampMagic,
                      stamp.content.size,
                      stamp.content.low,
                      stamp.content.high,

@@ -41,7 +41,7 @@ std::string ChangeAttribute(Draft& draft, Dice& dice) {
   std::advance(entry, dice.Int(0, std::ssize(node.attributes) - 1));
   if (dice.Chance(0.1)) {
     const std::string name = entry->first;
-    node.attributes.erase(entry);
+    node.attributes.erase(name);
     return absl::StrCat("no ", name, " at ", node.name);
   }
   if (auto* number = std::get_if<int64_t>(&entry->second)) {

@@ -26,6 +26,10 @@ inline void PrintTo(const BoundedModel& model, std::ostream* out) { *out << mode
 // expects it to end without a signal. Returns the text that it returned.
 std::string InBoundedChild(const std::function<std::string()>& body);
 
+// Expects an end that contains all of `said`. Under a sanitizer the child has no limit of memory, so
+// that something else may refuse the model: then expects only that something does.
+void ExpectSays(const std::string& end, const std::vector<std::string>& said);
+
 // Loads and runs the model on both engines in such a child, with a deadline of three seconds for each
 // run, and expects what `said` says.
 void ExpectBounded(const BoundedModel& model);

@@ -52,7 +52,7 @@ absl::StatusOr<int> SpoilThirdNormalization(opt::RuleContext& context) {
     if (opt::AttributeOr(*node, "epsilon", 0.0F) == kWrongEpsilon) return 0;
     opt::Patch patch(context);
     AttributeMap attributes = node->attributes();
-    attributes.insert_or_assign("epsilon", kWrongEpsilon);
+    attributes["epsilon"] = kWrongEpsilon;
     patch.Rewrite(node, node->inputs(), attributes);
     return patch.Apply();
   }

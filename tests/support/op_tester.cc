@@ -40,7 +40,7 @@ OpTester::OpTester(std::string op_type, int opset, std::string domain) {
 }
 
 OpTester& OpTester::Attribute(const std::string& name, AttributeValue value) {
-  spec_.attributes.insert_or_assign(name, std::move(value));
+  spec_.attributes[name] = std::move(value);
   return *this;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds kTimePerRow(3);
 
 // The measurements with one number of callers, over all of them.
-struct Row {
+struct CallersRow {
   int callers = 0;
   std::vector<absl::Duration> times;
   double runs_per_second = 0;
@@ -42,7 +42,8 @@ void Call(const Options& options, const PreparedModel& model, Caller& caller) {
   }
 }
 
-absl::StatusOr<Row> MeasureRow(const Options& options, const PreparedModel& model, int count) {
+absl::StatusOr<CallersRow> MeasureRow(const Options& options, const PreparedModel& model,
+                                      int count) {
   std::vector<Caller> callers(count);
   std::vector<std::thread> threads;
   const auto begin = std::chrono::steady_clock::now();
@@ -51,7 +52,7 @@ absl::StatusOr<Row> MeasureRow(const Options& options, const PreparedModel& mode
   }
   for (std::thread& thread : threads) thread.join();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  Row row;
+  CallersRow row;
   row.callers = count;
   for (const Caller& caller : callers) {
     ATTNRUN_RETURN_IF_ERROR(caller.status);
@@ -61,10 +62,10 @@ absl::StatusOr<Row> MeasureRow(const Options& options, const PreparedModel& mode
   return row;
 }
 
-void PrintText(const std::vector<Row>& rows, int threads) {
+void PrintText(const std::vector<CallersRow>& rows, int threads) {
   Table table("rrrrr");
   table.Add({"callers", "runs/s", "p50 ms", "p90 ms", "p99 ms"});
-  for (const Row& row : rows) {
+  for (const CallersRow& row : rows) {
     table.Add({absl::StrCat(row.callers), absl::StrFormat("%.2f", row.runs_per_second),
                absl::StrFormat("%.3f", PercentileMs(row.times, 50)),
                absl::StrFormat("%.3f", PercentileMs(row.times, 90)),
@@ -73,9 +74,9 @@ void PrintText(const std::vector<Row>& rows, int threads) {
   std::cout << table.Text() << "threads per run: " << threads << "\n";
 }
 
-void PrintRowsJson(const std::vector<Row>& rows, int threads) {
+void PrintRowsJson(const std::vector<CallersRow>& rows, int threads) {
   Json list = Json::array();
-  for (const Row& row : rows) {
+  for (const CallersRow& row : rows) {
     list.push_back({{"callers", row.callers},
                     {"runs_per_second", row.runs_per_second},
                     {"latency_ms",
@@ -89,10 +90,10 @@ void PrintRowsJson(const std::vector<Row>& rows, int threads) {
 }  // namespace
 
 absl::Status BenchCallers(const Options& options, const PreparedModel& model) {
-  std::vector<Row> rows;
+  std::vector<CallersRow> rows;
   ATTNRUN_RETURN_IF_ERROR(TimedRun(options, model).status());
   for (const int count : options.callers) {
-    ATTNRUN_ASSIGN_OR_RETURN(Row row, MeasureRow(options, model, count));
+    ATTNRUN_ASSIGN_OR_RETURN(CallersRow row, MeasureRow(options, model, count));
     rows.push_back(std::move(row));
   }
   if (options.json) {

@@ -19,8 +19,8 @@
 namespace attnrun::cli {
 namespace {
 
-constexpr int kWarmup = 1;
-constexpr int kRuns = 5;
+constexpr int kGenerateWarmup = 1;
+constexpr int kGenerateRuns = 5;
 
 // The bytes that a step reads, as far as the files tell.
 struct StepBytes {
@@ -39,7 +39,7 @@ std::optional<StepBytes> BytesOfStep(const Generator& generator) {
   return StepBytes{info->parameter_bytes, static_cast<int64_t>(*two - *one)};
 }
 
-struct Report {
+struct GenerationReport {
   double prompt_tokens_per_second = 0;
   double decode_tokens_per_second = 0;
   absl::Duration time_to_first_token = absl::InfiniteDuration();
@@ -57,7 +57,7 @@ TokenIds Prompt(int64_t tokens) {
   return ids;
 }
 
-absl::Status Measure(const Options& options, const Generator& generator, Report& report) {
+absl::Status Measure(const Options& options, const Generator& generator, GenerationReport& report) {
   const GenerationBench& bench = *options.generation_bench;
   GenerationConfig config;
   config.max_new_tokens = bench.new_tokens;
@@ -65,8 +65,8 @@ absl::Status Measure(const Options& options, const Generator& generator, Report&
   std::vector<GenerationRequest> requests(1);
   requests[0].prompt = Prompt(bench.prompt_tokens);
   Progress progress;
-  const int warmup = options.warmup.value_or(kWarmup);
-  for (int run = -warmup; run < options.runs.value_or(kRuns); ++run) {
+  const int warmup = options.warmup.value_or(kGenerateWarmup);
+  for (int run = -warmup; run < options.runs.value_or(kGenerateRuns); ++run) {
     progress.Show(absl::StrCat("run ", run + 1));
     ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result, generator.Generate(requests, config));
     if (run < 0) continue;
@@ -85,7 +85,7 @@ int64_t BytesRead(const StepBytes& step, const GenerationBench& bench) {
   return step.weights + step.cache_per_position * (bench.prompt_tokens + bench.new_tokens / 2);
 }
 
-Json ToJson(const Options& options, const Report& report, absl::Duration load_time) {
+Json ToJson(const Options& options, const GenerationReport& report, absl::Duration load_time) {
   const GenerationBench& bench = *options.generation_bench;
   Json json = {{"prompt_tokens", bench.prompt_tokens},
                {"new_tokens", bench.new_tokens},
@@ -101,7 +101,7 @@ Json ToJson(const Options& options, const Report& report, absl::Duration load_ti
   return json;
 }
 
-void PrintText(const Options& options, const Report& report, absl::Duration load_time) {
+void PrintText(const Options& options, const GenerationReport& report, absl::Duration load_time) {
   const GenerationBench& bench = *options.generation_bench;
   std::cout << absl::StrFormat(
       "prompt       %d tokens, %.0f tokens/s\nfirst token  %.2f ms\n"
@@ -135,7 +135,7 @@ absl::Status BenchGenerate(const Options& options) {
     return absl::InvalidArgumentError(
         "bench --generate measures decoders, and this model has an encoder");
   }
-  Report report;
+  GenerationReport report;
   ATTNRUN_RETURN_IF_ERROR(Measure(options, generator, report));
   report.threads = generator.decoder().threads();
   report.bandwidth = MeasureMemoryBandwidth(report.threads);

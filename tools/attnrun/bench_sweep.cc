@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::chrono::seconds kTimePerExtent(2);
 
-struct Row {
+struct SweepRow {
   int64_t extent = 0;
   std::vector<absl::Duration> times;
 };
 
-double PerUnitMs(const Row& row) {
+double PerUnitMs(const SweepRow& row) {
   return row.extent == 0 ? 0 : PercentileMs(row.times, 0) / static_cast<double>(row.extent);
 }
 
-void PrintText(const std::string& dim, const std::vector<Row>& rows) {
+void PrintText(const std::string& dim, const std::vector<SweepRow>& rows) {
   Table table("rrrrr");
   table.Add({dim, "min ms", "p50 ms", "p90 ms", absl::StrCat("min ms per ", dim)});
-  for (const Row& row : rows) {
+  for (const SweepRow& row : rows) {
     table.Add({absl::StrCat(row.extent), absl::StrFormat("%.3f", PercentileMs(row.times, 0)),
                absl::StrFormat("%.3f", PercentileMs(row.times, 50)),
                absl::StrFormat("%.3f", PercentileMs(row.times, 90)),
@@ -34,9 +34,9 @@ void PrintText(const std::string& dim, const std::vector<Row>& rows) {
   std::cout << table.Text();
 }
 
-void PrintRowsJson(const std::string& dim, const std::vector<Row>& rows) {
+void PrintRowsJson(const std::string& dim, const std::vector<SweepRow>& rows) {
   Json list = Json::array();
-  for (const Row& row : rows) {
+  for (const SweepRow& row : rows) {
     list.push_back({{dim, row.extent},
                     {"runs", row.times.size()},
                     {"latency_ms",
@@ -57,7 +57,7 @@ absl::Status SetExtent(const Options& options, const std::string& dim, int64_t e
 }
 
 absl::Status BenchSweep(const Options& options, PreparedModel& model) {
-  std::vector<Row> rows;
+  std::vector<SweepRow> rows;
   for (const int64_t extent : options.sweep->extents) {
     ATTNRUN_RETURN_IF_ERROR(SetExtent(options, options.sweep->dim, extent, model));
     const std::string what = absl::StrCat(options.sweep->dim, " ", extent, ": ");

@@ -33,7 +33,7 @@ struct Divergence {
 };
 
 // The result of comparing two engines value by value.
-struct Report {
+struct Comparison {
   int64_t values = 0;
   int64_t compared = 0;
   int64_t diverging = 0;
@@ -70,7 +70,7 @@ class ValueComparer {
     }
   }
 
-  absl::StatusOr<Report> Finish() {
+  absl::StatusOr<Comparison> Finish() {
     ATTNRUN_RETURN_IF_ERROR(status_);
     return std::move(report_);
   }
@@ -79,7 +79,7 @@ class ValueComparer {
   Values found_;
   std::map<std::string, int64_t> iterations_;
   const Tolerance& tolerance_;
-  Report report_;
+  Comparison report_;
   absl::Status status_;
   Progress progress_;
 };
@@ -126,7 +126,7 @@ bool ValueDiffers(const Session& session, const Standard& standard, const Diverg
 }
 
 // Finds the rewrite that makes the outputs differ or, if they agree, the first diverging value.
-absl::Status Bisect(const Standard& standard, const Session& tested, Report& report) {
+absl::Status Bisect(const Standard& standard, const Session& tested, Comparison& report) {
   const int64_t rewrites = AppliedRewrites(tested);
   const bool outputs_differ = !AllAgree(report.outputs);
   if (rewrites == 0 || (!outputs_differ && !report.first.has_value())) return absl::OkStatus();
@@ -140,22 +140,22 @@ absl::Status Bisect(const Standard& standard, const Session& tested, Report& rep
 
 // Explains a failed run: reports the rewrite with which it starts to fail, or returns the failure
 // itself if the model fails without any rewrite.
-absl::StatusOr<Report> ExplainFailure(const Options& options, const PreparedModel& model,
-                                      const absl::Status& failure) {
+absl::StatusOr<Comparison> ExplainFailure(const Options& options, const PreparedModel& model,
+                                          const absl::Status& failure) {
   const int64_t rewrites = AppliedRewrites(model.session);
   if (rewrites == 0) return failure;
   const auto fails = [&](const Session& session) { return !session.Run(model.inputs).ok(); };
   ATTNRUN_ASSIGN_OR_RETURN(const Culprit culprit, FindCulprit(options, rewrites, fails));
   if (culprit.number == 0) return failure;
-  Report report;
+  Comparison report;
   report.culprit = culprit;
   report.failure = failure;
   return report;
 }
 
 // Runs the reference on the same inputs and compares. `values` are those of the tested engine.
-absl::StatusOr<Report> RunReference(const Options& options, const PreparedModel& model,
-                                    const TensorMap& outputs, Values values) {
+absl::StatusOr<Comparison> RunReference(const Options& options, const PreparedModel& model,
+                                        const TensorMap& outputs, Values values) {
   Options reference_options = options;
   reference_options.session.engine = Engine::kReference;
   ATTNRUN_ASSIGN_OR_RETURN(Session session,
@@ -168,14 +168,14 @@ absl::StatusOr<Report> RunReference(const Options& options, const PreparedModel&
   };
   ATTNRUN_ASSIGN_OR_RETURN(const RunResult expected,
                            TimedRun(reference_options, reference, observe));
-  ATTNRUN_ASSIGN_OR_RETURN(Report report, comparer.Finish());
+  ATTNRUN_ASSIGN_OR_RETURN(Comparison report, comparer.Finish());
   ATTNRUN_ASSIGN_OR_RETURN(
       report.outputs, CompareOutputs(expected.outputs, outputs, model.session, options.tolerance));
   ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected.outputs}, model.session, report));
   return report;
 }
 
-absl::StatusOr<Report> MakeReport(const Options& options) {
+absl::StatusOr<Comparison> MakeReport(const Options& options) {
   ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap expected, ReadExpected(options, model.session));
   Values values;
@@ -184,7 +184,7 @@ absl::StatusOr<Report> MakeReport(const Options& options) {
   const TensorMap& outputs = *tested;
   if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(WriteNpz(options.output, outputs));
   if (options.expect.empty()) return RunReference(options, model, outputs, std::move(values));
-  Report report;
+  Comparison report;
   ATTNRUN_ASSIGN_OR_RETURN(report.outputs,
                            CompareOutputs(expected, outputs, model.session, options.tolerance));
   ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected}, model.session, report));
@@ -199,7 +199,7 @@ bool IsRoundedOtherwise(const Divergence& divergence) {
          divergence.difference.mismatch.empty() && divergence.difference.largest <= 1;
 }
 
-void PrintValues(const Report& report) {
+void PrintValues(const Comparison& report) {
   std::cout << "compared " << report.compared << " of " << report.values
             << " values with the reference, of which " << report.diverging << " diverge";
   const int64_t gone = report.values - report.compared;
@@ -216,7 +216,7 @@ void PrintValues(const Report& report) {
   }
 }
 
-void PrintText(const Options& options, const Report& report) {
+void PrintText(const Options& options, const Comparison& report) {
   if (!report.failure.ok() && report.culprit.has_value()) {
     std::cout << Describe(*report.culprit, "fails");
     return;
@@ -226,7 +226,7 @@ void PrintText(const Options& options, const Report& report) {
   if (report.culprit.has_value()) std::cout << Describe(*report.culprit, "differs");
 }
 
-Json ToJson(const Options& options, const Report& report) {
+Json ToJson(const Options& options, const Comparison& report) {
   Json json = {{"outputs", DifferencesJson(report.outputs)}, {"culprit", Json()}};
   if (report.culprit.has_value()) json["culprit"] = ToJson(*report.culprit);
   if (!report.failure.ok()) json["failure"] = report.failure.message();
@@ -251,7 +251,7 @@ absl::StatusOr<int> CompareEngines(const Options& options) {
   if (options.session.precision != Precision::kFloat32 && options.expect.empty()) {
     return ComparePrecision(options);
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const Report report, MakeReport(options));
+  ATTNRUN_ASSIGN_OR_RETURN(const Comparison report, MakeReport(options));
   if (options.json) {
     PrintJson(ToJson(options, report));
   } else {

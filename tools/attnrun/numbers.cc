@@ -18,7 +18,7 @@ bool IsComplex(DataType type) {
   return type == DataType::kComplex64 || type == DataType::kComplex128;
 }
 
-absl::StatusOr<std::vector<double>> Parts(const Tensor& tensor) {
+absl::StatusOr<std::vector<double>> PartsOf(const Tensor& tensor) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<std::complex<double>> values, ToComplex(tensor));
   std::vector<double> parts;
   parts.reserve(2 * values.size());
@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<double>> Parts(const Tensor& tensor) {
 
 absl::StatusOr<std::vector<double>> Numbers(const Tensor& tensor) {
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, tensor.Dense());
-  return IsComplex(dense.type()) ? Parts(dense) : ToDoubles(dense);
+  return IsComplex(dense.type()) ? PartsOf(dense) : ToDoubles(dense);
 }
 
 absl::StatusOr<std::vector<Tensor>> Pieces(const Tensor& dense) {
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<std::string>> ElementTexts(const Tensor& tensor) {
       texts.push_back(absl::StrCat("'", Printable(string), "'"));
     }
   } else if (IsComplex(dense.type())) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> parts, Parts(dense));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> parts, PartsOf(dense));
     for (size_t i = 0; i < parts.size(); i += 2) {
       texts.push_back(absl::StrFormat("%s%s%sj", Figure(parts[i]), parts[i + 1] < 0 ? "" : "+",
                                       Figure(parts[i + 1])));

@@ -17,12 +17,12 @@
 namespace attnrun::cli {
 namespace {
 
-constexpr int kRuns = 10;
-constexpr int kWarmup = 2;
+constexpr int kProfileRuns = 10;
+constexpr int kProfileWarmup = 2;
 // Nodes listed in the text report; --json lists all.
 constexpr size_t kSlowest = 20;
 
-struct Report {
+struct ProfileReport {
   ProfileTable table;
   std::vector<ProfileEvent> last_run;
   // Mean time of a run.
@@ -32,13 +32,13 @@ struct Report {
   FmaPeak peak;
 };
 
-absl::StatusOr<Report> Measure(const Options& options) {
+absl::StatusOr<ProfileReport> Measure(const Options& options) {
   ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
-  Report report;
-  report.runs = options.runs.value_or(kRuns);
+  ProfileReport report;
+  report.runs = options.runs.value_or(kProfileRuns);
   report.threads = model.session.threads();
   Progress progress;
-  for (int i = 0; i < options.warmup.value_or(kWarmup); ++i) {
+  for (int i = 0; i < options.warmup.value_or(kProfileWarmup); ++i) {
     progress.Show(absl::StrCat("warm-up run ", i + 1));
     ATTNRUN_RETURN_IF_ERROR(TimedRun(options, model).status());
   }
@@ -63,7 +63,7 @@ struct Figures {
   double share_of_peak = 0;
 };
 
-Figures FiguresOf(const ProfileRow& row, const Report& report) {
+Figures FiguresOf(const ProfileRow& row, const ProfileReport& report) {
   Figures figures;
   const double seconds = absl::ToDoubleSeconds(row.time);
   figures.milliseconds = 1e3 * seconds;
@@ -77,7 +77,8 @@ Figures FiguresOf(const ProfileRow& row, const Report& report) {
   return figures;
 }
 
-std::string PrintRows(const std::vector<ProfileRow>& rows, size_t limit, const Report& report) {
+std::string PrintRows(const std::vector<ProfileRow>& rows, size_t limit,
+                      const ProfileReport& report) {
   Table table("rrlrrrl");
   table.Add({"ms", "share", "kernel", "calls", "GFLOP/s", "of peak", "op, node"});
   for (size_t i = 0; i < std::min(limit, rows.size()); ++i) {
@@ -95,7 +96,7 @@ std::string PrintRows(const std::vector<ProfileRow>& rows, size_t limit, const R
 }
 
 // The share of the run time that was spent in reference code.
-double ReferenceShare(const Report& report) {
+double ReferenceShare(const ProfileReport& report) {
   double share = 0;
   for (const ProfileRow& row : report.table.ByOp()) {
     if (row.kernel == "reference") share += FiguresOf(row, report).share;
@@ -103,7 +104,7 @@ double ReferenceShare(const Report& report) {
   return share;
 }
 
-void PrintText(const Report& report) {
+void PrintText(const ProfileReport& report) {
   const std::vector<ProfileRow> nodes = report.table.ByNode();
   std::cout << absl::StrFormat(
       "run %s (mean of %d, threads: %d), of which %s between nodes; %.1f %% in reference code\n"
@@ -117,7 +118,7 @@ void PrintText(const Report& report) {
             << PrintRows(nodes, kSlowest, report);
 }
 
-Json RowsJson(const std::vector<ProfileRow>& rows, const Report& report) {
+Json RowsJson(const std::vector<ProfileRow>& rows, const ProfileReport& report) {
   Json list = Json::array();
   for (const ProfileRow& row : rows) {
     const Figures figures = FiguresOf(row, report);
@@ -138,7 +139,7 @@ Json RowsJson(const std::vector<ProfileRow>& rows, const Report& report) {
   return list;
 }
 
-void PrintReportJson(const Report& report) {
+void PrintReportJson(const ProfileReport& report) {
   PrintJson({{"run_ms", absl::ToDoubleMilliseconds(report.time)},
              {"nodes_ms", absl::ToDoubleMilliseconds(report.table.Total())},
              {"reference_share", ReferenceShare(report)},
@@ -150,7 +151,7 @@ void PrintReportJson(const Report& report) {
              {"nodes", RowsJson(report.table.ByNode(), report)}});
 }
 
-std::string Drawn(const Report& report, const std::string& model) {
+std::string Drawn(const ProfileReport& report, const std::string& model) {
   const std::string title = absl::StrFormat(
       "%s: %s a run (mean of %d, threads: %d), peak %.0f GFLOP/s (%s)", model,
       TimeText(report.time), report.runs, report.threads, report.peak.gflops, report.peak.isa);
@@ -163,7 +164,7 @@ absl::StatusOr<int> Profile(const Options& options) {
   for (const std::string& file : {options.trace, options.svg}) {
     if (!file.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(file));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(const Report report, Measure(options));
+  ATTNRUN_ASSIGN_OR_RETURN(const ProfileReport report, Measure(options));
   if (!options.trace.empty()) {
     ATTNRUN_RETURN_IF_ERROR(WriteText(options.trace, JsonText(ChromeTrace(report.last_run))));
   }

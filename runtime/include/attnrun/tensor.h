@@ -42,7 +42,12 @@ class ATTNRUN_EXPORT Allocator {
 class ATTNRUN_EXPORT Tensor {
  public:
   // An undefined tensor, of type kUndefined.
-  Tensor() = default;
+  Tensor();
+  Tensor(const Tensor& other);
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(const Tensor& other);
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor();
 
   // A dense tensor; numbers are uninitialized, strings are empty. kInvalidArgument for a shape that
   // NumElements rejects; kResourceExhausted if the allocator has no room.

@@ -87,7 +87,7 @@ void ChangeAttribute(NodeTrial& trial, Choices& choices) {
   if (attributes.empty()) return;
   const auto entry = std::next(attributes.begin(), choices.Int(0, std::ssize(attributes) - 1));
   if (choices.OneIn(8)) {
-    attributes.erase(entry);
+    attributes.erase(entry->first);
   } else if (auto* number = std::get_if<int64_t>(&entry->second)) {
     *number = Number(*number, choices);
   } else if (auto* real = std::get_if<float>(&entry->second)) {
@@ -108,8 +108,8 @@ void BorrowAttribute(NodeTrial& trial, Choices& choices) {
     if (other.attributes.empty() || other.op_type != trial.node.op_type) continue;
     const auto& attributes = choices.OneIn(8) ? Samples()[start].attributes : other.attributes;
     if (attributes.empty()) return;
-    trial.node.attributes.insert(
-        *std::next(attributes.begin(), choices.Int(0, std::ssize(attributes) - 1)));
+    const auto chosen = std::next(attributes.begin(), choices.Int(0, std::ssize(attributes) - 1));
+    trial.node.attributes.insert({*chosen});
     return;
   }
 }

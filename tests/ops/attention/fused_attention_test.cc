@@ -245,8 +245,8 @@ TEST(FusedAttentionInferTest, ExtentsComeFromTheLayouts) {
   spec.domain = "attnrun";
   spec.op_type = "Attention";
   spec.opset = 1;
-  spec.attributes.insert_or_assign("q_layout", std::string("b s (n:4 h:8)"));
-  spec.attributes.insert_or_assign("v_layout", std::string("b s 6+(n:2 h:3)"));
+  spec.attributes["q_layout"] = std::string("b s (n:4 h:8)");
+  spec.attributes["v_layout"] = std::string("b s 6+(n:2 h:3)");
   for (const char* name : {"q", "k", "v"}) spec.inputs.push_back(graph.AddInput(name, {}).value());
   const Node* node = graph.AddNode(std::move(spec), {"y", "p"}).value();
   const auto op = ops::OpRegistry::Get().Create(*node).value();

@@ -269,8 +269,9 @@ TEST(TraitsTest, OperatorsOfAnyRankTakeLeadingAxesJoinedOrSplit) {
     for (size_t i = 0; i < of_x.size(); ++i) {
       SampleNode other = sample;
       other.inputs[0] = x.Reshaped(of_x[i]).value();
-      if (const auto axis = other.attributes.find("axis"); axis != other.attributes.end()) {
-        axis->second = std::get<int64_t>(axis->second) - x.rank();
+      if (other.attributes.contains("axis")) {
+        AttributeValue& axis = other.attributes["axis"];
+        axis = std::get<int64_t>(axis) - x.rank();
       }
       std::vector<Tensor> expected;
       for (const Tensor& output : run.outputs()) {

@@ -187,7 +187,7 @@ TEST(LinearInferTest, ReplacesTheLastExtent) {
     spec.domain = "attnrun";
     spec.op_type = "Linear";
     spec.opset = 1;
-    spec.attributes.insert_or_assign("trans_w", Dims{transposed});
+    spec.attributes["trans_w"] = Dims{transposed};
     spec.inputs = {graph.AddInput("x", {}).value(), graph.AddInput("w", {}).value()};
     const Node* node = graph.AddNode(std::move(spec), {"y"}).value();
     const auto op = ops::OpRegistry::Get().Create(*node).value();

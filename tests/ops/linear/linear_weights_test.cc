@@ -100,7 +100,7 @@ TEST(LinearWeightsTest, InferAddsTheirColumns) {
   spec.domain = "attnrun";
   spec.op_type = "Linear";
   spec.opset = 1;
-  spec.attributes.insert_or_assign("trans_w", Dims{0, 1});
+  spec.attributes["trans_w"] = Dims{0, 1};
   const auto input = [&](const char* name) { return graph.AddInput(name, {}).value(); };
   spec.inputs = {input("x"), input("w0"), nullptr, nullptr, input("w1"), input("w2")};
   const Node* node = graph.AddNode(std::move(spec), {"y"}).value();

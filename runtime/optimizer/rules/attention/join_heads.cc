@@ -138,7 +138,7 @@ std::optional<AttributeMap> JoinedAttributes(const std::vector<Source>& parts, c
                                         " are not at equal distances"));
       return std::nullopt;
     }
-    attributes.insert_or_assign(ops::FusedAttention::kLayoutNames[operand], layout->ToString());
+    attributes[ops::FusedAttention::kLayoutNames[operand]] = layout->ToString();
   }
   return attributes;
 }

@@ -74,7 +74,7 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
 }
 
 // A product of heads that has one reader, times a number, in any order of its axes.
-struct Product {
+struct JoinedProduct {
   Source source;
   // The axes of the product as they lie in the sum.
   std::vector<ViewAxis> axes;
@@ -83,8 +83,8 @@ struct Product {
 };
 
 // The product behind an operand of a sum of these extents.
-std::optional<Product> ProductOf(Value* value, const std::vector<SymInt>& sum,
-                                 RuleContext& context) {
+std::optional<JoinedProduct> ProductOf(Value* value, const std::vector<SymInt>& sum,
+                                       RuleContext& context) {
   auto source = FindSource(value, context, IsMatMulOfComputed);
   if (!source.has_value() || source->factor == 0 || source->view.Dims() != sum) {
     return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<Product> ProductOf(Value* value, const std::vector<SymInt>& sum,
   const auto map = AxisMap::Between(source->view.axes(), product.axes());
   const auto in_sum = map.has_value() ? map->Apply(View::Dense(sum)) : std::nullopt;
   if (!in_sum.has_value()) return std::nullopt;
-  return Product{*std::move(source), in_sum->axes()};
+  return JoinedProduct{*std::move(source), in_sum->axes()};
 }
 
 // True if axis `axis`, the channels, has a fixed extent in all tensors.
@@ -113,8 +113,8 @@ std::vector<ViewAxis> Without(std::vector<ViewAxis> axes, size_t from_last) {
 
 // An operand of `product` with the axes that it would have in the product whose axes are `like`; it
 // lacks the axis `from_last`, counted from the last as 1. Null if it does not fit.
-Value* OperandLike(const std::vector<ViewAxis>& like, const Product& product, size_t from_last,
-                   Patch& patch, Facts& facts) {
+Value* OperandLike(const std::vector<ViewAxis>& like, const JoinedProduct& product,
+                   size_t from_last, Patch& patch, Facts& facts) {
   const bool is_key = from_last == 2;
   Value* operand = product.operand(is_key ? 1 : 0);
   const auto map = AxisMap::Between(Without(product.axes, from_last), Without(like, from_last));
@@ -131,13 +131,13 @@ Value* OperandLike(const std::vector<ViewAxis>& like, const Product& product, si
 
 // Writes the sum of two products as one with the axes of the first. False if the second does not
 // fit.
-bool JoinLike(const Product& first, const Product& second, RuleContext& context, Node* add,
-              Patch& patch) {
+bool JoinLike(const JoinedProduct& first, const JoinedProduct& second, RuleContext& context,
+              Node* add, Patch& patch) {
   Facts& facts = context.facts;
   if (!AreSquare(*facts.DimsOf(first.source.node->output(0)))) return false;
   std::vector<Value*> queries;
   std::vector<Value*> keys;
-  for (const Product* product : {&first, &second}) {
+  for (const JoinedProduct* product : {&first, &second}) {
     queries.push_back(OperandLike(first.axes, *product, 1, patch, facts));
     keys.push_back(OperandLike(first.axes, *product, 2, patch, facts));
     if (queries.back() == nullptr || keys.back() == nullptr) return false;

@@ -184,13 +184,12 @@ bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
     inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]), facts);
-    attributes.insert_or_assign(ops::FusedAttention::kLayoutNames[i],
-                                furthest[i]->layout.ToString());
+    attributes[ops::FusedAttention::kLayoutNames[i]] = furthest[i]->layout.ToString();
     scale *= furthest[i]->scale;
     changed = true;
   }
   if (!changed) return false;
-  attributes.insert_or_assign("scale", static_cast<float>(scale));
+  attributes["scale"] = static_cast<float>(scale);
   patch.Rewrite(node, inputs, attributes);
   return true;
 }

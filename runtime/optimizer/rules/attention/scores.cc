@@ -21,7 +21,7 @@ namespace attnrun::opt {
 namespace {
 
 // Exporters write fewer steps between a product and its Softmax.
-constexpr int kMaxSteps = 24;
+constexpr int kMaxScoreSteps = 24;
 
 // Walks from the Softmax towards the product, one node a step.
 class ScoreWalk {
@@ -288,7 +288,8 @@ bool FindKeys(Scores& scores, int axis, std::string& why) {
 std::optional<Scores> FindScores(Value* value, int axis, Facts& facts, std::string& why) {
   std::optional<Sinks> sinks =
       axis + 1 == facts.RankOf(value) ? FindSinks(value, facts) : std::nullopt;
-  auto scores = ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxSteps);
+  auto scores =
+      ScoreWalk(facts, why).Find(sinks.has_value() ? sinks->scores : value, kMaxScoreSteps);
   if (!scores.has_value()) return scores;
   if (!FindKeys(*scores, axis, why)) return std::nullopt;
   if (!sinks.has_value()) return scores;

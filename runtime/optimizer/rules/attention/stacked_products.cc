@@ -35,7 +35,7 @@ namespace attnrun::opt {
 namespace {
 
 // The products that a Concat puts together.
-struct Parts {
+struct StackedProducts {
   std::vector<Node*> products;
   // All nodes to remove besides the Concat.
   std::vector<Node*> nodes;
@@ -58,11 +58,11 @@ bool AreAlike(const std::vector<Node*>& products, Facts& facts) {
   return true;
 }
 
-std::optional<Parts> PartsOf(const Node& concat, RuleContext& context) {
+std::optional<StackedProducts> ProductsOf(const Node& concat, RuleContext& context) {
   const int rank = context.facts.RankOf(concat.output(0));
   const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
   if (concat.inputs().size() < 2 || axis < -rank || axis >= rank) return std::nullopt;
-  Parts parts;
+  StackedProducts parts;
   parts.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
   for (Value* input : concat.inputs()) {
     const auto source = FindSource(input, context, IsMatMulOfComputed);
@@ -79,7 +79,7 @@ std::optional<Parts> PartsOf(const Node& concat, RuleContext& context) {
 }
 
 // True if the parts are put together along an axis that both operands of the products have.
-bool AlongStack(const Parts& parts, Facts& facts) {
+bool AlongStack(const StackedProducts& parts, Facts& facts) {
   const Node& product = *parts.products[0];
   const std::vector<SymInt>& dims = *facts.DimsOf(product.output(0));
   if (parts.stacked || parts.axis + 2 >= std::ssize(dims)) return false;
@@ -90,7 +90,8 @@ bool AlongStack(const Parts& parts, Facts& facts) {
 
 // The operands at `side` of all products along `axis`, which is new if `adds`. Null if they are not
 // parts of one value: to put them together would cost a copy.
-Value* Operands(const Parts& parts, int side, int axis, bool adds, Patch& patch, Facts& facts) {
+Value* StackedOperands(const StackedProducts& parts, int side, int axis, bool adds, Patch& patch,
+                       Facts& facts) {
   std::vector<Value*> operands;
   for (const Node* product : parts.products) {
     Value* operand = product->input(side);
@@ -101,7 +102,7 @@ Value* Operands(const Parts& parts, int side, int axis, bool adds, Patch& patch,
 }
 
 // True if the Softmax is behind the products, or the products read its probabilities.
-bool BelongToAttention(const Node& concat, const Parts& parts, Facts& facts) {
+bool BelongToAttention(const Node& concat, const StackedProducts& parts, Facts& facts) {
   if (LeadsToSoftmax(*concat.output(0))) return true;
   return absl::c_any_of(Trace(parts.products[0]->input(0), facts), [](const Traced& traced) {
     return IsOp(traced.base->producer(), "Softmax");
@@ -110,8 +111,8 @@ bool BelongToAttention(const Node& concat, const Parts& parts, Facts& facts) {
 
 // Moves the axis of the parts, which stands before the matrices of `product`, to where the Concat
 // has it.
-Value* AsConcatenated(Value* product, const Node& concat, const Parts& parts, Patch& patch,
-                      Facts& facts) {
+Value* AsConcatenated(Value* product, const Node& concat, const StackedProducts& parts,
+                      Patch& patch, Facts& facts) {
   const int rank = facts.RankOf(product);
   std::vector<int64_t> order(rank);
   absl::c_iota(order, 0);
@@ -124,13 +125,13 @@ Value* AsConcatenated(Value* product, const Node& concat, const Parts& parts, Pa
 
 bool JoinParts(RuleContext& context, Node* concat, Patch& patch) {
   Facts& facts = context.facts;
-  const auto parts = PartsOf(*concat, context);
+  const auto parts = ProductsOf(*concat, context);
   if (!parts.has_value() || !BelongToAttention(*concat, *parts, facts)) return false;
   const bool along = AlongStack(*parts, facts);
   const int rank = facts.RankOf(parts->products[0]->output(0));
   const int axis = along ? parts->axis : rank - 2;
-  Value* left = Operands(*parts, 0, axis, !along, patch, facts);
-  Value* right = left == nullptr ? nullptr : Operands(*parts, 1, axis, !along, patch, facts);
+  Value* left = StackedOperands(*parts, 0, axis, !along, patch, facts);
+  Value* right = left == nullptr ? nullptr : StackedOperands(*parts, 1, axis, !along, patch, facts);
   if (right == nullptr) return false;
   Value* product = patch.Op("MatMul", {left, right}, {}, parts->products[0]->name());
   if (!patch.status().ok()) return true;

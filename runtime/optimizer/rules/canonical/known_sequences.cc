@@ -68,7 +68,7 @@ std::vector<Value*> SplitPieces(const Node& node, int64_t axis, Facts& facts, Pa
   Value* x = node.input(0);
   Value* split = node.input(1);
   const auto write = [&](Value* sizes, int64_t count, AttributeMap attributes) {
-    attributes.emplace("axis", axis);
+    attributes["axis"] = axis;
     return patch.Ops("Split", static_cast<int>(count), {x, sizes}, std::move(attributes));
   };
   const int rank = split == nullptr ? 0 : facts.RankOf(split);

@@ -101,7 +101,7 @@ bool ReadOffOperands(RuleContext& context, Node* node, Patch& patch) {
   std::vector<Value*> extents;
   for (const auto& [operand, start, end] : parts) {
     AttributeMap range = {{"start", start}, {"end", end}};
-    if (end - start == context.facts.RankOf(operand)) range.clear();
+    if (end - start == context.facts.RankOf(operand)) range = {};
     extents.push_back(patch.Op("Shape", {operand}, range));
   }
   return patch.Substitute(node, Joined(patch, extents));

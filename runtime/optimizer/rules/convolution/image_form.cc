@@ -169,10 +169,9 @@ Form PoolForm(const Node& node, int rank, Facts& /*facts*/) {
   if (node.outputs().size() > 1 && node.output(1) != nullptr) return std::nullopt;
   AttributeMap attributes = node.attributes();
   for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
-    const auto found = attributes.find(name);
-    if (found == attributes.end()) continue;
-    auto* const values = std::get_if<std::vector<int64_t>>(&found->second);
-    const bool pads = found->first == "pads";
+    if (!attributes.contains(name)) continue;
+    auto* const values = std::get_if<std::vector<int64_t>>(&attributes[name]);
+    const bool pads = absl::string_view(name) == "pads";
     const int axes = rank - 2;
     if (values == nullptr || std::ssize(*values) != (pads ? 2 * axes : axes)) return std::nullopt;
     if (pads) values->insert(values->begin() + axes, 0);

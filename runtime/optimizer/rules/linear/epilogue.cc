@@ -64,7 +64,7 @@ bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
     if (IsLinear(*product)) return false;
     attributes[ops::ChannelsLastConv::kResidualFirst] = int64_t{1};
   }
-  attributes.merge(ending->attributes);
+  attributes.insert(ending->attributes);
   patch.Supersede({product, node});
   patch.Replace(node->output(0), patch.Again(*product, product->inputs(), attributes)[0]);
   return true;

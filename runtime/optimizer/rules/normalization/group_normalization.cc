@@ -64,7 +64,7 @@ std::optional<Plain> FindPlain(Value* value, Facts& facts) {
 Value* Normalized(Patch& patch, const Plain& plain, int64_t channels, Value* scale, Value* bias,
                   absl::string_view name) {
   AttributeMap attributes = {{"epsilon", plain.epsilon}};
-  if (plain.groups != channels) attributes.emplace("num_groups", plain.groups);
+  if (plain.groups != channels) attributes["num_groups"] = plain.groups;
   return patch.Op(plain.groups == channels ? "InstanceNormalization" : "GroupNormalization",
                   {plain.x, scale, bias}, attributes, name);
 }

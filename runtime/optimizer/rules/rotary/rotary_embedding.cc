@@ -68,7 +68,7 @@ bool FusePartialRotary(RuleContext& context, Node* node, Patch& patch) {
     AttributeMap attributes = rotation->attributes();
     const AttributeValue* width = rotation->attribute("rotary_embedding_dim");
     if (width == nullptr || std::get<int64_t>(*width) == 0) {
-      attributes.insert_or_assign("rotary_embedding_dim", *rotated);
+      attributes["rotary_embedding_dim"] = *rotated;
     }
     patch.Replace(node->output(0), patch.Op("RotaryEmbedding", inputs, attributes, node->name()));
     return true;

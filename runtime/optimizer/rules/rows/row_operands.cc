@@ -83,7 +83,7 @@ std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node,
     return {ReshapeTo(patch, facts, inputs[0], to, extents)};
   }
   AttributeMap attributes = node.attributes();
-  if (rows.causal.has_value()) attributes.insert_or_assign("causal", *rows.causal);
+  if (rows.causal.has_value()) attributes["causal"] = *rows.causal;
   return patch.Again(node, inputs, attributes);
 }
 

@@ -136,7 +136,7 @@ Value* Selection::Select(Patch& patch, Value* value, int axis) const {
                     ? patch.Ints({static_cast<int64_t>(*position)})
                     : patch.Op("Unsqueeze", {inputs[1], patch.Ints({by_sample_ ? 1 : 0})});
   }
-  if (!is_slice_ && !by_sample_) attributes.insert_or_assign("axis", static_cast<int64_t>(axis));
+  if (!is_slice_ && !by_sample_) attributes["axis"] = static_cast<int64_t>(axis);
   return patch.Op(node_->op_type(), inputs, attributes, node_->name());
 }
 

@@ -63,7 +63,7 @@ bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   inputs[0] = common->Apply(patch, facts, inputs[0], {}, 1);
   if (inputs[0] == nullptr) return !patch.status().ok();
   AttributeMap attributes = split->attributes();
-  attributes.insert_or_assign("axis", int64_t{-1});
+  attributes["axis"] = int64_t{-1};
   const std::vector<Value*> parts = patch.Again(*split, inputs, attributes);
   patch.Supersede({split});
   for (size_t i = 0; i < readers.size(); ++i) {

@@ -201,7 +201,7 @@ class Sinking {
     AttributeMap attributes = node_->attributes();
     const auto axis = AttributeOr<int64_t>(*node_, "axis", -1);
     if (!elementwise_ && axis >= 0) {
-      attributes.insert_or_assign("axis", axis - facts_.RankOf(node_->input(0)));
+      attributes["axis"] = axis - facts_.RankOf(node_->input(0));
     }
     return attributes;
   }
