@@ -9,7 +9,7 @@ separate_arguments(words UNIX_COMMAND "${command}")
 list(TRANSFORM words REPLACE "^CMakeFiles/.*" app.o)
 run(${words})
 
-compile_command(runtime/session.cc)
+compile_command(runtime/optimizer/phases.cc)
 if(NOT command MATCHES " -march=x86-64-v3 ")
   message(FATAL_ERROR "attnrun's own sources need AVX2: ${command}")
 endif()
