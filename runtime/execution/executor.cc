@@ -38,8 +38,11 @@ absl::Status SetInputs(const Plan& plan, absl::Span<Tensor> inputs, Frame& frame
       return absl::InvalidArgumentError(
           absl::StrCat("input ", Quoted(value->name()), " is left out"));
     }
-    const bool given = inputs[i].defined() || !has_default;
-    frame.Set(plan.inputs()[i], given ? std::move(inputs[i]) : *value->constant());
+    if (inputs[i].defined() || !has_default) {
+      frame.Set(plan.inputs()[i], std::move(inputs[i]));
+    } else {
+      frame.Set(plan.inputs()[i], *value->constant());
+    }
   }
   return absl::OkStatus();
 }

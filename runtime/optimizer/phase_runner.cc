@@ -75,7 +75,8 @@ absl::StatusOr<int> PhaseRunner::Sweep(const Phase& phase) {
   for (const Rule* rule : phase.rules) {
     const absl::StatusOr<int> applied = RunRule(*rule);
     if (!applied.ok()) return Annotate(applied.status(), rule->name);
-    if (*applied > 0) index_.reset();
+    if (*applied == 0) continue;
+    index_.reset();
     rewrites += *applied;
     if (shared_.checked == nullptr) continue;
     ATTNRUN_RETURN_IF_ERROR(Annotate(CheckGraph(*shared_.checked), rule->name));
