@@ -19,7 +19,7 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-// The inputs, with half-precision ones converted to floats. FusedInputs that are the same view (packed
+// The inputs, with half-precision ones converted to floats. Inputs that are the same view (packed
 // Q, K and V) are converted once.
 using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
 absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context) {

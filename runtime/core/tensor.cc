@@ -40,6 +40,7 @@ std::shared_ptr<void> WithStrings(std::shared_ptr<void> bytes, int64_t count) {
 
 }  // namespace
 
+// Not inline, so that not every file compiles them again.
 Tensor::Tensor() = default;
 Tensor::Tensor(const Tensor& other) = default;
 Tensor::Tensor(Tensor&& other) noexcept = default;

@@ -2,6 +2,7 @@
 #include "graph/attribute.h"
 
 #include <array>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -164,11 +164,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string
     if (value != nullptr) value->consumers_.push_back(node.get());
   }
   node->attributes_ = std::move(spec.attributes);
-  for (const auto& [name, attribute] : node->attributes_) {
-    if (const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
-      AttachSubgraph(node.get(), name, *subgraph);
-    }
-  }
+  ListImplicitInputs(node.get());
   nodes_.push_back(std::move(node));
   return nodes_.back().get();
 }

@@ -34,6 +34,7 @@ std::strong_ordering SymInt::Factor::operator<=>(const Factor& other) const {
   return definition_->text <=> other.definition_->text;
 }
 
+// Not inline, so that not every file compiles them again.
 SymInt::SymInt() = default;
 SymInt::SymInt(const SymInt& other) = default;
 SymInt::SymInt(SymInt&& other) noexcept = default;

@@ -26,6 +26,11 @@ inline bool IsLinear(const Node& node) {
   return node.op_type() == "Linear" && node.domain() == "attnrun";
 }
 
+// True for null, which stands for an optional input that is left out.
+inline bool IsConstantOrLeftOut(const Value* value) {
+  return value == nullptr || value->is_constant();
+}
+
 // The only reader of the value; null if the value has other readers or is a graph output, or if the
 // reader does not compute its first output.
 inline Node* OnlyReader(const Graph& graph, const Value* value) {

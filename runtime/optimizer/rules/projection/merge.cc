@@ -12,8 +12,6 @@
 namespace attnrun::opt {
 namespace {
 
-bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
-
 bool HasConstantWeights(const LinearParts& parts) {
   return absl::c_all_of(parts.weights, [](const LinearWeightParts& weight) {
     return weight.values != nullptr && weight.values->is_constant() &&

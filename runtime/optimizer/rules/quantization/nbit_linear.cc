@@ -21,8 +21,6 @@ namespace {
 
 using N = ops::MatMulNBits;
 
-bool IsConstantOrLeftOut(const Value* value) { return value == nullptr || value->is_constant(); }
-
 }  // namespace
 
 bool ReadNBitProduct(RuleContext& /*context*/, const Node& node, Patch& /*patch*/,
