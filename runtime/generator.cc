@@ -97,7 +97,8 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
         folder_(model_->folder),
         sessions_(model_->sessions),
         scheduler_(model_->decoder, MakeDraft(), options) {
-    if (sessions_.encoder.has_value()) encoder_inputs_ = sessions_.encoder->inputs();
+    const auto& encoder = sessions_.encoder;
+    if (encoder.has_value()) encoder_inputs_ = encoder->inputs();
   }
 
   const GenerationConfig& config() const { return folder_.config; }
@@ -141,11 +142,11 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
         sessions_.encoder.has_value() && config.decoder_start_token_id.has_value()
             ? config.decoder_start_token_id
             : config.bos_token_id;
-    if (ids.empty() && !start.has_value()) {
-      return absl::InvalidArgumentError(
-          "it is empty, and the configuration has no token to start with");
-    }
     if (ids.empty()) {
+      if (!start.has_value()) {
+        return absl::InvalidArgumentError(
+            "it is empty, and the configuration has no token to start with");
+      }
       ids = {*start};
       for (const auto& [position, id] : config.forced_decoder_ids) ids.push_back(id);
     } else if (sessions_.encoder.has_value() && folder_.facts.type != "whisper" &&
@@ -219,8 +220,9 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
       shape.push_back(*extent);
     }
     absl::StatusOr<Tensor> ones = FilledTensor(mask.type, shape, 1);
-    if (ones.ok()) inputs[mask.name] = *std::move(ones);
-    return ones.ok();
+    if (!ones.ok()) return false;
+    inputs[mask.name] = *std::move(ones);
+    return true;
   }
 
   absl::StatusOr<TensorMap> EncoderInputs(const GenerationRequest& request) const {
