@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "ops/interface/infer_rules.h"
 #include "ops/movement/strided_view.h"
+#include "ops/tensors/element_copy.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -162,22 +163,20 @@ absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
 
 absl::Status AppendToCache::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const CacheAppend append, Resolve(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> past, ToDoubles(context.input(0)));
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> update, ToDoubles(context.input(1)));
-  std::vector<double> y;
-  for (int64_t row = 0; row < append.batch * append.heads; ++row) {
+  const Tensor& past = context.input(0);
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, AllocateZeros(context, 0, past.type(), append.shape()));
+  for (int64_t i = 0; i < y->num_elements(); ++i) {
+    const int64_t row = i / append.size / append.after;
     const int64_t start = append.starts[row / append.heads];
     const int64_t dropped = append.dropped[row / append.heads];
-    for (int64_t i = 0; i < append.after * append.size; ++i) {
-      const int64_t t = i / append.size + std::min(dropped, start + append.count);
-      const int64_t kept = (row * append.before + t) * append.size + i % append.size;
-      const int64_t added = (row * append.count + t - start) * append.size + i % append.size;
-      y.push_back(t < start ? past[kept] : t < start + append.count ? update[added] : 0);
+    const int64_t t = i / append.size % append.after + std::min(dropped, start + append.count);
+    if (t < start) {
+      CopyElement(past, (row * append.before + t) * append.size + i % append.size, *y, i);
+    } else if (t < start + append.count) {
+      const int64_t added = row * append.count + t - start;
+      CopyElement(context.input(1), added * append.size + i % append.size, *y, i);
     }
   }
-  ATTNRUN_ASSIGN_OR_RETURN(
-      Tensor out, FromDoubles(context.input(0).type(), append.shape(), y, context.allocator()));
-  context.SetOutput(0, std::move(out));
   return absl::OkStatus();
 }
 

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/any_type.h"
 #include "support/contrib.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Tensor Zeros(const std::vector<int64_t>& shape) {
@@ -262,6 +264,17 @@ TEST(AppendToCacheTest, KernelAgreesWithReference) {
   op.Input(Zeros({1, 1, 1, 1})).Input(Zeros({1, 1, 1, 1})).Input(Make<int64_t>({1}, {2}));
   op.Input(Make<int64_t>({}, {2}));
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("has 2 positions before 1 new ones"));
+}
+
+// Found by the fuzzer of operators: a double holds no integer of 64 bits exactly.
+TEST(AppendToCacheTest, ReferenceMovesEveryBit) {
+  constexpr uint64_t kMost = ~uint64_t{0};
+  OpTester op("AppendToCache", 1, "attnrun");
+  op.Input(Make<uint64_t>({1, 1, 1, 1}, {kMost - 1})).Input(Make<uint64_t>({1, 1, 1, 1}, {kMost}));
+  op.Input(Make<int64_t>({1}, {1})).Input(Make<int64_t>({}, {2}));
+  const Tensor reference = Reference(op);
+  EXPECT_THAT(absl::MakeConstSpan(reference.data<uint64_t>(), 2), ElementsAre(kMost - 1, kMost));
+  ExpectSame(op.Kernel().value()[0], reference);
 }
 
 }  // namespace
