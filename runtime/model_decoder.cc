@@ -4,7 +4,6 @@
 #include <atomic>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/status.h"
@@ -50,16 +49,18 @@ absl::StatusOr<gen::Logits> ReadAtOnce(ModelRow& row, absl::Span<const int64_t> 
   return logits;
 }
 
-// The logits of all `ids`, which the row reads one after another.
+// The same, of ids that the row reads one after another.
 absl::StatusOr<gen::Logits> ReadInTurn(ModelRow& row, absl::Span<const int64_t> ids,
-                                       const RunOptions& options) {
-  gen::Logits all;
+                                       int64_t positions, const RunOptions& options) {
+  gen::Logits last;
+  const size_t first = ids.size() - static_cast<size_t>(positions);
   for (size_t i = 0; i < ids.size(); ++i) {
     ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits one, ReadAtOnce(row, ids.subspan(i, 1), 1, options));
-    all.vocabulary = one.vocabulary;
-    all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+    if (i < first) continue;
+    last.vocabulary = one.vocabulary;
+    last.values.insert(last.values.end(), one.values.begin(), one.values.end());
   }
-  return all;
+  return last;
 }
 
 absl::StatusOr<std::unique_ptr<ModelRow>> CopyOf(const ModelRow& row) {
@@ -73,18 +74,19 @@ absl::StatusOr<bool> ReadsSeveral(const ModelRow& row, absl::Span<const int64_t>
   ATTNRUN_ASSIGN_OR_RETURN(const auto in_turn, CopyOf(row));
   const absl::Span<const int64_t> two = ids.first(2);
   const int64_t positions = row.session().has_positions ? 2 : 1;
-  ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits b, ReadInTurn(*in_turn, two, options));
+  ATTNRUN_ASSIGN_OR_RETURN(const gen::Logits b, ReadInTurn(*in_turn, two, positions, options));
   const absl::StatusOr<gen::Logits> a = ReadAtOnce(*at_once, two, positions, options);
   // The model may take no more than one id.
   if (absl::IsInvalidArgument(a.status())) return false;
   ATTNRUN_RETURN_IF_ERROR(a.status());
-  return absl::c_equal(a->values, absl::MakeConstSpan(b.values).last(a->values.size()));
+  return a->values == b.values;
 }
 
 // True if the row must read the ids one at a time.
 absl::StatusOr<bool> MustReadInTurn(const ModelRow& row, absl::Span<const int64_t> ids,
                                     const RunOptions& options) {
-  if (ids.size() == 1 || row.ids().empty() || !row.has_cache()) return false;
+  if (ids.size() == 1 || !row.has_cache()) return false;
+  if (row.ids().empty() && !row.session().starts_with_state) return false;
   std::atomic<DecoderSession::ReadsSeveral>& known = *row.session().reads_several;
   if (known == DecoderSession::ReadsSeveral::kUnknown) {
     ATTNRUN_ASSIGN_OR_RETURN(const bool reads, ReadsSeveral(row, ids, options));
@@ -143,8 +145,8 @@ absl::Status ModelDecoder::RunOne(const DecoderSession& session,
     ATTNRUN_ASSIGN_OR_RETURN(const bool in_turn, MustReadInTurn(row, reading.ids, options));
     if (in_turn) {
       ATTNRUN_ASSIGN_OR_RETURN(results[i].row, CopyOf(row));
-      ATTNRUN_ASSIGN_OR_RETURN(results[i].logits,
-                               ReadInTurn(*results[i].row, reading.ids, options));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          results[i].logits, ReadInTurn(*results[i].row, reading.ids, reading.positions, options));
       continue;
     }
     chosen.push_back(i);

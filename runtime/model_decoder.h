@@ -34,7 +34,7 @@ class ModelDecoder : public gen::Decoder {
   struct Result {
     TensorMap outputs;
     // If the ids were read in turn: the row that has done so and replaces the old one, and the logits
-    // of all ids.
+    // that were wanted.
     std::unique_ptr<ModelRow> row;
     gen::Logits logits;
   };

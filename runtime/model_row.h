@@ -27,7 +27,10 @@ class ModelRow : public gen::Row {
                                                         bool use_cache);
 
   const TokenIds& ids() const override { return ids_; }
-  bool has_cache() const override { return use_cache_ && !current_->carried.empty(); }
+  // Where each step needs the state of the one before, it cannot be done without.
+  bool has_cache() const override {
+    return (use_cache_ || current_->starts_with_state) && !current_->carried.empty();
+  }
   bool can_rewind() const override;
   bool reads_guesses() const override;
   absl::Status Rewind(int64_t length) override;

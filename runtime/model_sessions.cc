@@ -33,6 +33,14 @@ absl::StatusOr<bool> MayShorten(const std::string& path) {
   return has("attention_mask") && !has("input_ids");
 }
 
+// True if the model takes a single id.
+bool TakesOneId(const Session& session) {
+  return absl::c_any_of(session.inputs(), [](const ValueInfo& info) {
+    const bool ids = info.name == "input_ids" || info.name == "inputs_embeds";
+    return ids && info.shape.has_value() && info.shape->size() > 1 && (*info.shape)[1].value == 1;
+  });
+}
+
 }  // namespace
 
 bool HasInput(const Session& session, absl::string_view name) {
@@ -63,6 +71,14 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     if (value.kind == StateKind::kWindow || value.kind == StateKind::kReplaced) {
       decoder.can_rewind = false;
     }
+    if (value.kind == StateKind::kReplaced) {
+      decoder.starts_with_state = true;
+      *decoder.reads_several = ReadsSeveral::kUnknown;
+    }
+  }
+  if (TakesOneId(decoder.session) && !decoder.carried.empty()) {
+    decoder.starts_with_state = true;
+    *decoder.reads_several = ReadsSeveral::kNo;
   }
   for (const ValueInfo& info : decoder.session.outputs()) {
     const bool may_be = IsFloatingPoint(info.type) && !carried.contains(info.name);

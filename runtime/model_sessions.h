@@ -31,10 +31,13 @@ struct DecoderSession {
   bool can_rewind = true;
   // True if a clone of a state may be given more memory.
   bool can_grow = true;
+  // True if the first step is like the others: the model reads one id at a time, or replaces a state.
+  bool starts_with_state = false;
   // -1 if the model does not declare it.
   int64_t vocabulary = -1;
   // If it gives for several ids behind others the bits that it gives for one after another. Exporters
-  // trace a graph that only goes on with one id: it may lack the mask, or the positions, of several.
+  // trace a graph that only goes on with one id: it may lack the mask, or the positions, of several,
+  // or the steps of a recurrent state.
   enum class ReadsSeveral { kYes, kNo, kUnknown };
   std::shared_ptr<std::atomic<ReadsSeveral>> reads_several =
       std::make_shared<std::atomic<ReadsSeveral>>(ReadsSeveral::kYes);

@@ -71,8 +71,8 @@ class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  // The logits of each reading, at least those that it wants, the last position last. After an error
-  // no row has changed.
+  // The logits of each reading's last positions, as many as it wants. After an error no row has
+  // changed.
   virtual absl::StatusOr<std::vector<Logits>> Read(absl::Span<const Reading> readings,
                                                    const RunOptions& options) const = 0;
 };

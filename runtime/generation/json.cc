@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 
 namespace attnrun::gen {
@@ -69,6 +69,27 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
 };
 
+// The text with null in place of NaN, Infinity and -Infinity, which Python writes and JSON lacks.
+std::string OnlyFinite(absl::string_view text) {
+  std::string finite;
+  bool quoted = false;
+  while (!text.empty()) {
+    if (text[0] == '"') quoted = !quoted;
+    const bool replaced =
+        !quoted && (absl::ConsumePrefix(&text, "NaN") || absl::ConsumePrefix(&text, "Infinity") ||
+                    absl::ConsumePrefix(&text, "-Infinity"));
+    if (replaced) {
+      finite += "null";
+      continue;
+    }
+    // A quote behind a backslash ends no string.
+    const size_t count = quoted && text[0] == '\\' && text.size() > 1 ? 2 : 1;
+    finite.append(text.data(), count);
+    text.remove_prefix(count);
+  }
+  return finite;
+}
+
 struct Writer {
   void operator()(const Json::Array& array) const {
     const char* separator = "[";
@@ -108,7 +129,7 @@ std::optional<double> Json::Number() const {
 
 absl::StatusOr<Json> ParseObject(absl::string_view text) {
   Builder builder;
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder) ||
+  if (!nlohmann::json::sax_parse(OnlyFinite(text), &builder) ||
       builder.root().As<Json::Object>() == nullptr) {
     return absl::InvalidArgumentError("expected a JSON object");
   }

@@ -25,8 +25,14 @@ TEST(JsonTest, TheLastOfEqualFieldsCounts) {
   EXPECT_EQ(Again(R"({"a": 1, "b": 2, "a": [3]})"), R"({"a":[3],"b":2})");
 }
 
+TEST(JsonTest, NumbersThatPythonAddsAreNull) {
+  EXPECT_EQ(Again(R"({"a": [NaN, Infinity, -Infinity], "b": "NaN", "c\"Infinity": -1})"),
+            R"({"a":[null,null,null],"b":"NaN","c\"Infinity":-1})");
+}
+
 TEST(JsonTest, RefusesWhatIsNoObject) {
-  for (const char* text : {"", "[1]", "1", "{", "{\"a\"}", "{} {}", "{\"a\": 01}"}) {
+  for (const char* text : {"NaN", "{\"a\": -NaN}", "{\"a\": NaNs}", "", "[1]", "1", "{", "{\"a\"}",
+                           "{} {}", "{\"a\": 01}"}) {
     EXPECT_EQ(Again(text), "expected a JSON object") << text;
   }
 }

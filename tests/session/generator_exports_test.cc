@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ void AddTable(onnx::GraphProto* graph) {
   onnx::TensorProto& table = *graph->add_initializer();
   table = MakeTensor("table", onnx::TensorProto::FLOAT, {kVocabulary, kVocabulary});
   for (int i = 0; i < kVocabulary * kVocabulary; ++i) {
-    table.add_float_data(static_cast<float>(i * i * 7 % 31));
+    table.add_float_data(static_cast<float>(i * i * 37 % 101));
   }
 }
 
@@ -62,6 +63,43 @@ std::string DecoderWithPast(int64_t length) {
   return model.SerializeAsString();
 }
 
+// The logits are half the logits before and the row of the id: right for one id alone.
+std::string RecurrentDecoder(int64_t length) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, length});
+  Declare(graph->add_input(), "past_ssm.0", onnx::TensorProto::FLOAT, {1, kVocabulary});
+  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, length, kVocabulary});
+  Declare(graph->add_output(), "present_ssm.0", onnx::TensorProto::FLOAT, {1, kVocabulary});
+  AddTable(graph);
+  AddInts(graph, "axis", {1}, {1});
+  onnx::TensorProto& half = *graph->add_initializer();
+  half = MakeTensor("half", onnx::TensorProto::FLOAT, {});
+  half.add_float_data(0.5F);
+  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
+  AddIntAttribute(AddNode(graph, "ReduceSum", {"rows", "axis"}, {"row"}), "keepdims", 0);
+  AddNode(graph, "Mul", {"past_ssm.0", "half"}, {"rest"});
+  AddNode(graph, "Add", {"rest", "row"}, {"present_ssm.0"});
+  AddNode(graph, "Unsqueeze", {"present_ssm.0", "axis"}, {"state"});
+  AddNode(graph, "Shape", {"rows"}, {"shape"});
+  AddNode(graph, "Expand", {"state", "shape"}, {"logits"});
+  return model.SerializeAsString();
+}
+
+TokenIds TokensOfRecurrentDecoder(TokenIds ids, size_t count) {
+  std::vector<float> state(kVocabulary);
+  const size_t end = ids.size() + count;
+  for (size_t i = 0; ids.size() < end; ++i) {
+    for (int j = 0; j < kVocabulary; ++j) {
+      const auto cell = static_cast<int>(ids[i]) * kVocabulary + j;
+      state[j] = state[j] / 2 + static_cast<float>(cell * cell * 37 % 101);
+    }
+    if (i + 1 < ids.size()) continue;
+    ids.push_back(std::max_element(state.begin(), state.end()) - state.begin());
+  }
+  return {ids.end() - static_cast<int64_t>(count), ids.end()};
+}
+
 Generator Load(const TemporaryFolder& folder) {
   SessionOptions options;
   options.threads = 1;
@@ -77,6 +115,18 @@ TokenIds Generate(const Generator& generator, const GenerationRequest& request,
   return result.ok() ? result->sequences[0].tokens : TokenIds();
 }
 
+// At once, with guesses, and with the prompt in pieces.
+void ExpectInAllWays(const TemporaryFolder& folder, const GenerationRequest& request,
+                     const GenerationConfig& config, const TokenIds& expected) {
+  EXPECT_EQ(Generate(Load(folder), request, config), expected);
+  GenerationConfig guesses = config;
+  guesses.prompt_lookup_num_tokens = 3;
+  EXPECT_EQ(Generate(Load(folder), request, guesses), expected);
+  GenerationConfig pieces = config;
+  pieces.prefill_chunk_size = 3;
+  EXPECT_EQ(Generate(Load(folder), request, pieces), expected);
+}
+
 class DecoderOfOneId : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(DecoderOfOneId, GetsOneAtATime) {
@@ -85,19 +135,27 @@ TEST_P(DecoderOfOneId, GetsOneAtATime) {
   folder.Write("decoder_with_past_model.onnx", DecoderWithPast(GetParam()));
   folder.Write("config.json", "{}");
   GenerationRequest request;
-  request.prompt = {1, 2, 3, 1, 2, 3, 1, 2};
+  request.prompt = {3, 7, 7, 0, 1, 7, 3, 6};
   GenerationConfig config;
   config.max_new_tokens = 24;
   config.use_cache = false;
   const TokenIds expected = Generate(Load(folder), request, config);
   config.use_cache = true;
+  ExpectInAllWays(folder, request, config, expected);
+}
+
+TEST_P(DecoderOfOneId, GoesOnWithARecurrentState) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", RecurrentDecoder(GetParam()));
+  folder.Write("config.json", R"({"time_step_limit": [0.0, Infinity]})");
+  GenerationRequest request;
+  request.prompt = {3, 7, 7, 0, 1, 7, 3, 6};
+  GenerationConfig config;
+  config.max_new_tokens = 24;
+  const TokenIds expected = TokensOfRecurrentDecoder(request.prompt, 24);
+  ExpectInAllWays(folder, request, config, expected);
+  config.use_cache = false;
   EXPECT_EQ(Generate(Load(folder), request, config), expected);
-  GenerationConfig guesses = config;
-  guesses.prompt_lookup_num_tokens = 3;
-  EXPECT_EQ(Generate(Load(folder), request, guesses), expected);
-  GenerationConfig pieces = config;
-  pieces.prefill_chunk_size = 3;
-  EXPECT_EQ(Generate(Load(folder), request, pieces), expected);
 }
 
 // Any number of ids by its declaration, or one.
