@@ -128,7 +128,7 @@ class SoftmaxWithSink {
           "Pad", {x_, patch.Ints(pads), patch.Constant("sink", FromDoubles(type, {}, {number_}))});
     }
     const std::vector<SymInt>* known = facts_.DimsOf(x_);
-    if (known == nullptr) return nullptr;
+    if (known == nullptr || known->empty()) return nullptr;
     std::vector<SymInt> dims = *known;
     dims.back() = SymInt(1);
     Value* shape = ShapeOperand(patch, facts_, dims, {x_});

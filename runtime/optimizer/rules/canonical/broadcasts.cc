@@ -91,7 +91,7 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
 bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt>* data = facts.DimsOf(node->input(0));
   const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
-  if (data == nullptr || indices == nullptr || data->empty()) return false;
+  if (data == nullptr || indices == nullptr || data->empty() || indices->empty()) return false;
   const auto axis = AttributeOr<int64_t>(*node, "axis", 0);
   if (axis != -1 && axis + 1 != std::ssize(*data)) return false;
   // GatherElements allows fewer indices than rows of the data; broadcasting does not.
