@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,10 @@ absl::StatusOr<Tensor> Multiply(const MatMulShape& shape, const Operand<T>& a, c
                                 Allocator& allocator) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(DataTypeOf<T>(), shape.output, allocator));
   if (y.num_elements() == 0) return y;
+  if (shape.k == 0) {
+    std::fill_n(y.mutable_data<T>(), y.num_elements(), T{0});
+    return y;
+  }
   const Shape a_strides = BatchStrides(shape.batch, shape.a, DenseStrides(shape.a));
   const Shape b_strides = BatchStrides(shape.batch, shape.b, DenseStrides(shape.b));
   std::vector<int64_t> b_offsets;
