@@ -164,6 +164,12 @@ void Stretch(NodeTrial& trial, Choices& choices) {
   }
 }
 
+// True unless sums and products of such numbers may overflow or vanish.
+bool IsTame(double number) {
+  const double size = std::fabs(number);
+  return size == 0 || (size > 1e-6 && size <= 1000);
+}
+
 void ChangeType(NodeTrial& trial, Choices& choices) {
   Tensor* input = SomeInput(trial, choices);
   if (input == nullptr) return;
@@ -176,6 +182,8 @@ void ChangeType(NodeTrial& trial, Choices& choices) {
     Tensor changed;
     if (numbers.ok()) {
       changed = FromDoubles(type, tensor.shape(), *numbers).value_or(Tensor());
+      // An unsigned -1 is large.
+      trial.tame = trial.tame && (!IsFloatingPoint(type) || std::ranges::all_of(*numbers, IsTame));
     }
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     tensor = changed.defined() ? changed : Fresh(type, shape, choices);
@@ -199,8 +207,7 @@ void ChangeElement(NodeTrial& trial, Choices& choices) {
     numbers[at] =
         choices.Of({0.0, -0.0, 1.0, 2.5, -100.0, static_cast<double>(NAN),
                     static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 1e30, 1e-40});
-    const double size = std::fabs(numbers[at]);
-    trial.tame = trial.tame && (size == 0 || (size > 1e-6 && size <= 1000));
+    trial.tame = trial.tame && IsTame(numbers[at]);
     *input = FromDoubles(input->type(), input->shape(), numbers).value();
   }
 }
