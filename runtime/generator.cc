@@ -6,11 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
 #include "core/status.h"
-#include "decoder_inputs.h"
+#include "encoder_inputs.h"
 #include "generation/model_folder.h"
 #include "generation/scheduler.h"
 #include "model_decoder.h"
@@ -169,7 +168,9 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
     prompt.facts = {length, most, sessions_.encoder.has_value() ? request.encoder_ids : prompt.ids};
     TensorMap encoded;
     if (sessions_.encoder.has_value()) {
-      ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, EncoderInputs(request));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          const TensorMap inputs,
+          EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs));
       ATTNRUN_ASSIGN_OR_RETURN(encoded, Encode(sessions_, inputs, run));
     }
     task.shares_prefixes = encoded.empty() && sessions_.decoder.can_grow;
@@ -198,53 +199,6 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
       }
     }
     return std::min(most, positions);
-  }
-
-  // Adds a mask of ones as long as the given inputs. False if the encoder's inputs do not tell how long
-  // it is.
-  bool AddMask(const ValueInfo& mask, TensorMap& inputs) const {
-    Shape shape;
-    for (const Dim& dim : mask.shape.value_or(std::vector<Dim>())) {
-      std::optional<int64_t> extent;
-      if (dim.is_fixed()) extent = dim.value;
-      for (const ValueInfo& info : encoder_inputs_) {
-        const auto given = inputs.find(info.name);
-        if (given == inputs.end() || !info.shape.has_value() || dim.symbol.empty()) continue;
-        const auto same = absl::c_find(*info.shape, dim);
-        const auto axis = static_cast<int>(same - info.shape->begin());
-        if (axis < given->second.rank() && same != info.shape->end()) {
-          extent = given->second.dim(axis);
-        }
-      }
-      if (!extent.has_value()) return false;
-      shape.push_back(*extent);
-    }
-    absl::StatusOr<Tensor> ones = FilledTensor(mask.type, shape, 1);
-    if (!ones.ok()) return false;
-    inputs[mask.name] = *std::move(ones);
-    return true;
-  }
-
-  absl::StatusOr<TensorMap> EncoderInputs(const GenerationRequest& request) const {
-    TensorMap inputs = request.encoder_inputs;
-    for (const ValueInfo& info : encoder_inputs_) {
-      if (inputs.count(info.name) > 0 || info.has_default) continue;
-      if (request.encoder_ids.empty()) {
-        if (info.name == "attention_mask" && AddMask(info, inputs)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("the encoder's input '", info.name, "', ", TypeAndShape(info),
-                         info.name == "input_ids" ? ", needs the ids of a text" : ", is missing"));
-      }
-      const auto length = static_cast<int64_t>(request.encoder_ids.size());
-      if (info.name == "input_ids") {
-        ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], IdTensor(info.type, {request.encoder_ids}));
-      } else if (info.name == "attention_mask") {
-        ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 1));
-      } else if (info.name == "token_type_ids") {
-        ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 0));
-      }
-    }
-    return inputs;
   }
 
   gen::DraftModel MakeDraft() const {

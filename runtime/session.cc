@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "anonymous_extents.h"
 #include "checked_options.h"
 #include "core/exceptions.h"
 #include "core/fork.h"
@@ -49,20 +50,6 @@
 
 namespace attnrun {
 
-namespace {
-
-// As SessionOptions::anonymous_extents_of says.
-void ForgetNamesOfExtents(const std::vector<std::string>& inputs, Graph& graph) {
-  for (Value* input : graph.inputs()) {
-    Type type = input->type();
-    if (!absl::c_linear_search(inputs, input->name()) || !type.shape.has_value()) continue;
-    for (Dim& dim : *type.shape) dim.symbol.clear();
-    input->set_type(std::move(type));
-  }
-}
-
-}  // namespace
-
 class Session::Impl {
  public:
   Impl(loader::Model model, int threads, const SessionOptions& options)
@@ -83,7 +70,7 @@ class Session::Impl {
   // `bytes` are those of a model without files.
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model, absl::string_view bytes,
                                                     const SessionOptions& options) {
-    ForgetNamesOfExtents(options.anonymous_extents_of, *model.graph);
+    ForgetExtentNames(options.anonymous_extents_of, *model.graph);
     ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
     ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_RUNTIME_ENCODER_INPUTS_H_
+#define ATTNRUN_RUNTIME_ENCODER_INPUTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attnrun/generation_config.h"
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
+
+namespace attnrun {
+
+// The inputs of an encoder by the names that exporters give them: `given`, the ids of a text, and a
+// mask that hides nothing, as long as these. kInvalidArgument for a declared input that does not
+// follow from them.
+absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, const TokenIds& ids,
+                                        const TensorMap& given);
+
+}  // namespace attnrun
+
+#endif  // ATTNRUN_RUNTIME_ENCODER_INPUTS_H_
