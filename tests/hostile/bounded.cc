@@ -48,7 +48,7 @@ std::vector<std::string> Ends(const BoundedModel& bounded) {
   std::vector<std::string> ends;
   for (const Engine engine : {Engine::kOptimized, Engine::kReference}) {
     ends.push_back(InBoundedChild(
-        [&] { return LoadAndRun(path, engine, absl::Seconds(3)).ToString().substr(0, 4000); }));
+        [&] { return LoadAndRun(path, engine, kDeadline).ToString().substr(0, 4000); }));
   }
   return ends;
 }

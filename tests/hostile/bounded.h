@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "hostile/hostile_model.h"
+#include "support/sanitizer.h"
 
 namespace attnrun::testing {
 
@@ -22,6 +24,9 @@ struct BoundedModel {
 
 inline void PrintTo(const BoundedModel& model, std::ostream* out) { *out << model.name; }
 
+// The deadline of each run. The machine may do other work, too.
+inline constexpr absl::Duration kDeadline = absl::Seconds(3 * kSlowdown);
+
 // Calls body() in a child process with one gigabyte of memory and five seconds of CPU time, and
 // expects it to end without a signal. Returns the text that it returned.
 std::string InBoundedChild(const std::function<std::string()>& body);
@@ -30,8 +35,8 @@ std::string InBoundedChild(const std::function<std::string()>& body);
 // that something else may refuse the model: then expects only that something does.
 void ExpectSays(const std::string& end, const std::vector<std::string>& said);
 
-// Loads and runs the model on both engines in such a child, with a deadline of three seconds for each
-// run, and expects what `said` says.
+// Loads and runs the model on both engines in such a child, with kDeadline for each run, and expects
+// what `said` says.
 void ExpectBounded(const BoundedModel& model);
 
 // As ExpectBounded, but the runs must succeed.

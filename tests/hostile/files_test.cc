@@ -54,9 +54,8 @@ TEST_P(HostileFilesTest, EndInTime) {
   const TemporaryFolder folder;
   place.make(folder.path("data"));
   const std::string path = folder.Write("model.onnx", model.SerializeAsString());
-  const std::string message = InBoundedChild([&] {
-    return LoadAndRun(path, Engine::kOptimized, absl::Seconds(3)).ToString().substr(0, 2000);
-  });
+  const std::string message = InBoundedChild(
+      [&] { return LoadAndRun(path, Engine::kOptimized, kDeadline).ToString().substr(0, 2000); });
   ExpectSays(message, place.said);
   EXPECT_EQ(message == "OK", place.said.empty()) << message;
 }
@@ -123,14 +122,13 @@ TEST(HostileModelFileTest, IsARegularFile) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path :
        {pipe, std::string("/proc/self/mem"), std::string("/dev/zero"), folder.path(".")}) {
-    const std::string message = InBoundedChild(
-        [&] { return LoadAndRun(path, Engine::kOptimized, absl::Seconds(3)).ToString(); });
+    const std::string message =
+        InBoundedChild([&] { return LoadAndRun(path, Engine::kOptimized, kDeadline).ToString(); });
     EXPECT_THAT(message, HasSubstr(path));
   }
   // Files of the kernel say that they are empty.
-  const std::string message = InBoundedChild([] {
-    return LoadAndRun("/proc/self/environ", Engine::kOptimized, absl::Seconds(3)).ToString();
-  });
+  const std::string message = InBoundedChild(
+      [] { return LoadAndRun("/proc/self/environ", Engine::kOptimized, kDeadline).ToString(); });
   EXPECT_THAT(message, HasSubstr("INVALID_ARGUMENT"));
 }
 
@@ -154,8 +152,8 @@ TEST(HostileModelFileTest, WeightsMayLieInEachOther) {
     last = "s" + name;
   }
   const std::string path = folder.Write("model.onnx", model.SerializeAsString());
-  const std::string message = InBoundedChild(
-      [&] { return LoadAndRun(path, Engine::kOptimized, absl::Seconds(3)).ToString(); });
+  const std::string message =
+      InBoundedChild([&] { return LoadAndRun(path, Engine::kOptimized, kDeadline).ToString(); });
   EXPECT_EQ(message, "OK");
 }
 
