@@ -16,6 +16,7 @@ void ArgOp::Infer(InferContext& context) const {
   if (dims.has_value()) {
     const std::optional<size_t> axis = KnownAxis(axis_, dims->size());
     if (!axis.has_value()) return;
+    context.Require((*dims)[*axis] - 1);
     (*dims)[*axis] = 1;
     if (!keep_dims_) dims->erase(dims->begin() + static_cast<int64_t>(*axis));
   }

@@ -57,5 +57,24 @@ TEST(InputFitterTest, ReadsNeedsBehindABranchThatEveryRunTakes) {
   EXPECT_EQ(fitter->Fit({{"x", {{1, 1, 128}, {}}}}).at("x").shape, (Shape{1, 1, 128}));
 }
 
+TEST(InputFitterTest, ArgMaxNeedsAnElement) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1});
+  graph->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->add_dim()
+      ->set_dim_param("length");
+  graph->add_output()->set_name("y");
+  AddIntAttribute(AddNode(graph, "ArgMax", {"x"}, {"y"}), "axis", 1);
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("model.onnx", model.SerializeAsString());
+  const auto fitter = InputFitter::Load(path);
+  ASSERT_TRUE(fitter.ok()) << fitter.status();
+  EXPECT_EQ(fitter->Fit({{"x", {{1, 0}, {}}}}).at("x").shape, (Shape{1, 1}));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

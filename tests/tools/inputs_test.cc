@@ -73,6 +73,7 @@ TEST(GenerateTest, ShapesFollowTheNamesOfTheDimensions) {
        {"float16[1,80,3000]"}},
       {{Declare("unk__1", DataType::kInt32, {"unk__2", "unk__3"})}, {}, {"int32[1,16]"}},
       {{Declare("threshold", DataType::kFloat, {})}, {}, {"float[]"}},
+      {{Declare("past_values", DataType::kFloat, {"b", "s"})}, {}, {"float[1,16]"}},
   };
   for (const auto& [inputs, dims, expected] : cases) {
     const absl::StatusOr<TensorMap> tensors = Gather(inputs, {{}, "", dims, {}});

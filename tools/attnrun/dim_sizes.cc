@@ -46,6 +46,12 @@ bool IsImage(const ValueInfo& info) {
   return pixels && Dims(info).size() == 4 && !Mentions(info.name, {"mask", "bias"});
 }
 
+// A cache, which may be empty; not what a model of time series has observed.
+bool IsCache(const ValueInfo& info) {
+  return Mentions(info.name, {"past"}) &&
+         !Mentions(info.name, {"past_values", "past_time", "past_observed"});
+}
+
 // The name of an axis that has no fixed extent.
 std::string AxisName(const ValueInfo& info, int axis) {
   const std::string& symbol = Dims(info)[axis].symbol;
@@ -58,7 +64,7 @@ int64_t ByPlace(const ValueInfo& info, int axis) {
   const bool last = axis + 1 == static_cast<int>(Dims(info).size());
   if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
   if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
-  if (Mentions(info.name, {"past"})) return 0;
+  if (IsCache(info)) return 0;
   // The state of a recurrent layer: directions, batch, units.
   if (axis == 1 && !last && Mentions(info.name, {"state", "hidden"})) return kBatch;
   if (IsImage(info)) return axis == 1 ? kChannels : kImageSide;
