@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/elements.h"
 #include "core/status.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/arithmetic.h"
@@ -25,24 +26,25 @@ RowFunction CommonRow(BinaryFunction function) {
   }
 }
 
+template <typename T>
 RowFunction FloatRow(BinaryFunction function) {
   switch (function) {
     case BinaryFunction::kDiv:
-      return Row2<float>([](auto /*d*/, auto a, auto b) HWY_ATTR { return hn::Div(a, b); });
+      return Row2<T>([](auto /*d*/, auto a, auto b) HWY_ATTR { return hn::Div(a, b); });
     case BinaryFunction::kMin:
-      return Row2<float>([](auto /*d*/, auto a, auto b) HWY_ATTR {
+      return Row2<T>([](auto /*d*/, auto a, auto b) HWY_ATTR {
         return hn::IfThenElse(hn::IsEitherNaN(a, b), hn::Add(a, b), hn::Min(a, b));
       });
     case BinaryFunction::kMax:
-      return Row2<float>([](auto /*d*/, auto a, auto b) HWY_ATTR {
+      return Row2<T>([](auto /*d*/, auto a, auto b) HWY_ATTR {
         return hn::IfThenElse(hn::IsEitherNaN(a, b), hn::Add(a, b), hn::Max(a, b));
       });
     case BinaryFunction::kPRelu:
-      return Row2<float>([](auto d, auto a, auto b) HWY_ATTR {
+      return Row2<T>([](auto d, auto a, auto b) HWY_ATTR {
         return hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Mul(a, b), a);
       });
     default:
-      return CommonRow<float>(function);
+      return CommonRow<T>(function);
   }
 }
 
@@ -102,7 +104,8 @@ namespace attnrun::ops {
 RowProgram BinaryProgram(BinaryFunction function, DataType type) {
   const DataType compute = ComputeType(type);
   RowProgram program{.inputs = {compute, compute}, .output = compute};
-  if (compute == DataType::kFloat) program.function = HWY_NAMESPACE::FloatRow(function);
+  if (compute == DataType::kFloat) program.function = HWY_NAMESPACE::FloatRow<float>(function);
+  if (compute == DataType::kDouble) program.function = HWY_NAMESPACE::FloatRow<double>(function);
   if (compute == DataType::kInt64) program.function = HWY_NAMESPACE::IntegerRow<int64_t>(function);
   if (compute == DataType::kInt32) program.function = HWY_NAMESPACE::IntegerRow<int32_t>(function);
   return program;
@@ -175,8 +178,8 @@ class VariadicKernel final : public Kernel {
  private:
   static absl::Status Divide(Tensor& sum, int divisor) {
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor count,
-                             Tensor::Of<float>({}, {static_cast<float>(divisor)}));
-    RunRows(BinaryProgram(BinaryFunction::kDiv, DataType::kFloat), {&sum, &count}, sum);
+                             FromDoubles(sum.type(), {}, {static_cast<double>(divisor)}));
+    RunRows(BinaryProgram(BinaryFunction::kDiv, sum.type()), {&sum, &count}, sum);
     return absl::OkStatus();
   }
 

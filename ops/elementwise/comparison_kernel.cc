@@ -107,6 +107,8 @@ class ComparisonKernel final : public RowKernel {
     switch (type) {
       case DataType::kFloat:
         return HWY_NAMESPACE::OrderRow<float>(function_);
+      case DataType::kDouble:
+        return HWY_NAMESPACE::OrderRow<double>(function_);
       case DataType::kInt64:
         return HWY_NAMESPACE::OrderRow<int64_t>(function_);
       case DataType::kInt32:

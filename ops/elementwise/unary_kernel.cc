@@ -13,29 +13,38 @@ namespace attnrun::ops::HWY_NAMESPACE {
 
 using P = RowParameters;
 
-RowFunction VectorUnaryRow(UnaryFunction function) {
+// Functions that are one or a few exact instructions.
+template <typename T>
+RowFunction ExactRow(UnaryFunction function) {
   switch (function) {
     case UnaryFunction::kAbs:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Abs(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Abs(x); });
     case UnaryFunction::kNeg:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Neg(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Neg(x); });
     case UnaryFunction::kSign:
-      return Row1<float>([](auto d, auto x, const P&) HWY_ATTR {
-        const auto one = hn::CopySign(hn::Set(d, 1.0F), x);
+      return Row1<T>([](auto d, auto x, const P&) HWY_ATTR {
+        const auto one = hn::CopySign(hn::Set(d, T{1}), x);
         const auto ordered = hn::IfThenElseZero(hn::Ne(x, hn::Zero(d)), one);
         return hn::IfThenElse(hn::IsNaN(x), x, ordered);
       });
     case UnaryFunction::kCeil:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Ceil(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Ceil(x); });
     case UnaryFunction::kFloor:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Floor(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Floor(x); });
     case UnaryFunction::kRound:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Round(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Round(x); });
     case UnaryFunction::kSqrt:
-      return Row1<float>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Sqrt(x); });
+      return Row1<T>([](auto /*d*/, auto x, const P&) HWY_ATTR { return hn::Sqrt(x); });
     case UnaryFunction::kReciprocal:
-      return Row1<float>([](auto d, auto x, const P&)
-                             HWY_ATTR { return hn::Div(hn::Set(d, 1.0F), x); });
+      return Row1<T>([](auto d, auto x, const P&)
+                         HWY_ATTR { return hn::Div(hn::Set(d, T{1}), x); });
+    default:
+      return nullptr;
+  }
+}
+
+RowFunction VectorUnaryRow(UnaryFunction function) {
+  switch (function) {
     case UnaryFunction::kExp:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return AnyExp(d, x); });
     case UnaryFunction::kLog:
@@ -47,9 +56,11 @@ RowFunction VectorUnaryRow(UnaryFunction function) {
     case UnaryFunction::kCos:
       return Row1<float>([](auto d, auto x, const P&) HWY_ATTR { return AnyCos(d, x); });
     default:
-      return nullptr;
+      return ExactRow<float>(function);
   }
 }
+
+RowFunction VectorDoubleRow(UnaryFunction function) { return ExactRow<double>(function); }
 
 RowFunction VectorIntegerRow(UnaryFunction function) {
   switch (function) {
@@ -81,6 +92,7 @@ namespace attnrun::ops {
 namespace {
 
 HWY_EXPORT(VectorUnaryRow);
+HWY_EXPORT(VectorDoubleRow);
 HWY_EXPORT(VectorIntegerRow);
 
 // These are rare in the models attnrun is for, so each element is one library call.
@@ -123,27 +135,41 @@ class UnaryKernel final : public RowKernel {
     on_floats_ = HWY_DYNAMIC_DISPATCH(VectorUnaryRow)(function);
     if (on_floats_ == nullptr) on_floats_ = ActivationRow(function);
     if (on_floats_ == nullptr) on_floats_ = LibraryRow(function);
+    on_doubles_ = HWY_DYNAMIC_DISPATCH(VectorDoubleRow)(function);
     on_integers_ = HWY_DYNAMIC_DISPATCH(VectorIntegerRow)(function);
   }
 
  protected:
   RowProgram Program(const OpContext& context) const override {
     const DataType type = context.input(0).type();
-    const DataType compute = ComputeType(type);
     if (!types_.Contains(type)) return {};
-    const bool integer = compute == DataType::kInt64 || compute == DataType::kInt32;
-    if (!integer && compute != DataType::kFloat) return {};
-    return {.function = integer ? on_integers_ : on_floats_,
-            .inputs = {integer ? DataType::kInt64 : compute},
-            .output = integer ? DataType::kInt64 : compute,
+    const DataType compute = ComputeType(type);
+    switch (compute) {
+      case DataType::kFloat:
+        return ProgramIn(compute, on_floats_);
+      case DataType::kDouble:
+        return ProgramIn(compute, on_doubles_);
+      case DataType::kInt32:
+      case DataType::kInt64:
+        return ProgramIn(DataType::kInt64, on_integers_);
+      default:
+        return {};
+    }
+  }
+
+ private:
+  RowProgram ProgramIn(DataType type, RowFunction function) const {
+    return {.function = function,
+            .inputs = {type},
+            .output = type,
             .parameters = parameters_,
             .grain = kGrainOfTranscendentals};
   }
 
- private:
   const TypeSet types_;
   const RowParameters parameters_;
   RowFunction on_floats_ = nullptr;
+  RowFunction on_doubles_ = nullptr;
   RowFunction on_integers_ = nullptr;
 };
 

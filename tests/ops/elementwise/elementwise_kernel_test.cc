@@ -75,8 +75,8 @@ struct BinaryCase {
 
 const std::vector<BinaryCase>& BinaryCases() {
   using enum DataType;
-  static const std::vector<DataType> numbers = {kFloat, kFloat16, kBfloat16, kInt64, kInt32,
-                                                kInt8,  kUint8,   kInt16,    kUint32};
+  static const std::vector<DataType> numbers = {kFloat, kDouble, kFloat16, kBfloat16, kInt64,
+                                                kInt32, kInt8,   kUint8,   kInt16,    kUint32};
   static const auto* const cases = new std::vector<BinaryCase>{
       {"Add", numbers},
       {"Sub", numbers},
@@ -91,7 +91,7 @@ const std::vector<BinaryCase>& BinaryCases() {
       {"BitwiseAnd", {kInt64, kInt32, kUint8}},
       {"BitwiseOr", {kInt64, kInt32, kInt8}},
       {"BitwiseXor", {kInt64, kInt32, kUint16}},
-      {"Equal", {kFloat, kFloat16, kInt64, kInt32, kUint8, kBool}},
+      {"Equal", {kFloat, kDouble, kFloat16, kInt64, kInt32, kUint8, kBool}},
       {"Less", numbers},
       {"LessOrEqual", {kFloat, kInt64, kInt32}},
       {"Greater", numbers},
@@ -259,6 +259,22 @@ TEST(ElementwiseKernelTest, UnaryOperatorsAgreeWithReference) {
         ExpectClose(op.InPlace().Kernel().value()[0], expected, tolerance);
       }
     }
+  }
+}
+
+TEST(ElementwiseKernelTest, ExactFunctionsOfDoublesLoseNoBit) {
+  std::mt19937 generator(Seed());
+  for (const char* name : {"Abs", "Neg", "Sign", "Ceil", "Floor", "Round", "Sqrt", "Reciprocal"}) {
+    SCOPED_TRACE(name);
+    std::vector<double> values = {NAN, kInf, -kInf,      0.0,   -0.0,
+                                  0.5, -2.5, 0x1p53 + 2, 1e300, 4e-320};
+    std::uniform_real_distribution<double> numbers(-100, 100);
+    while (values.size() < 77) values.push_back(numbers(generator));
+    OpTester op(name, 22);
+    op.Input(Make<double>({77}, values));
+    const Tensor expected = op.Reference().value()[0];
+    ExpectClose(op.Kernel().value()[0], expected, 0);
+    ExpectClose(op.InPlace().Kernel().value()[0], expected, 0);
   }
 }
 
