@@ -25,12 +25,30 @@ std::optional<std::vector<SymInt>> JoinedContents(const InferContext& context) {
   return joined;
 }
 
+// True if the two are the parts of an axis that was cut at one place.
+bool AreParts(const SymInt& first, const SymInt& rest) {
+  const auto cut = first.OperandsOf("min");
+  return cut.has_value() && rest == SymInt::Opaque("drop", cut->first, cut->second);
+}
+
+// The sum of the extents; where two are the parts of an axis, in any order, that of the axis:
+// torch.roll joins them so.
+SymInt SumOf(const std::vector<SymInt>& extents) {
+  if (extents.size() == 2) {
+    if (AreParts(extents[0], extents[1])) return extents[0].OperandsOf("min")->first;
+    if (AreParts(extents[1], extents[0])) return extents[1].OperandsOf("min")->first;
+  }
+  SymInt sum;
+  for (const SymInt& extent : extents) sum = sum + extent;
+  return sum;
+}
+
 }  // namespace
 
 void Concat::Infer(InferContext& context) const {
   ValueFacts facts = context.input(0);
   facts.contents.reset();
-  SymInt length(0);
+  std::vector<SymInt> lengths;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) return;
     const ValueFacts& next = context.input(i);
@@ -38,7 +56,7 @@ void Concat::Infer(InferContext& context) const {
     // The axes that all inputs share may be known from any input.
     if (!facts.dims.has_value()) facts.dims = next.dims;
     if (!next.dims.has_value()) {
-      length = length + SymInt::Unknown();
+      lengths.push_back(SymInt::Unknown());
       continue;
     }
     const std::optional<size_t> axis = KnownAxis(axis_, next.dims->size());
@@ -47,10 +65,10 @@ void Concat::Infer(InferContext& context) const {
       if (k != *axis) context.RequireEqual((*facts.dims)[k], (*next.dims)[k]);
       (*facts.dims)[k] = Same((*facts.dims)[k], (*next.dims)[k]);
     }
-    length = length + (*next.dims)[*axis];
+    lengths.push_back((*next.dims)[*axis]);
   }
   if (facts.dims.has_value()) {
-    (*facts.dims)[*KnownAxis(axis_, facts.dims->size())] = length;
+    (*facts.dims)[*KnownAxis(axis_, facts.dims->size())] = SumOf(lengths);
     if (facts.dims->size() == 1) facts.contents = JoinedContents(context);
   }
   context.SetOutput(0, std::move(facts));
@@ -87,9 +105,7 @@ void Split::Infer(InferContext& context) const {
   const std::vector<SymInt> extents = InferExtents(context, (*data.dims)[*axis]);
   if (static_cast<int>(extents.size()) != context.num_outputs()) return;
   if (attribute_.has_value() || context.has_input(1)) {
-    SymInt sum;
-    for (const SymInt& extent : extents) sum = sum + extent;
-    context.RequireEqual((*data.dims)[*axis], sum);
+    context.RequireEqual((*data.dims)[*axis], SumOf(extents));
   }
   int64_t start = 0;
   bool known = data.dims->size() == 1 && data.contents.has_value();

@@ -128,6 +128,44 @@ TEST(AttentionSamplesTest, EachWindowOfASampleMayHaveAMask) {
   test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
+// As Swin's shifted windows of images of any size: the windows are cut from a rolled axis, their masks
+// from one of the same length that was not rolled.
+TEST(AttentionSamplesTest, TheAxisOfWindowsMayBeRolled) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto count = [&](Value* x) {
+      Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+      return b.Op("Div", {extent, Vector(b, {6})});
+    };
+    const auto joined = [&](const std::vector<Value*>& parts) {
+      return b.Op("Concat", parts, {{"axis", int64_t{0}}});
+    };
+    const auto heads = [&](const char* name) {
+      Value* x = b.Input(name, DataType::kFloat, {"batch", "length", 8});
+      const auto part = [&](int64_t from, int64_t to) {
+        return b.Op("Slice", {x, Vector(b, {from}), Vector(b, {to}), Vector(b, {1})});
+      };
+      x = b.Op("Concat", {part(2, INT64_MAX), part(0, 2)}, {{"axis", int64_t{1}}});
+      x = b.Op("Reshape", {x, joined({Vector(b, {0}), count(x), Vector(b, {6, 8})})});
+      return Heads(b, Shaped(b, x, {-1, 6, 8}));
+    };
+    Value* k = b.Op("Transpose", {heads("k")}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    Value* s = b.Op("Mul", {b.Op("MatMul", {heads("q"), k}), Number(b, 0.35F)});
+    Value* mask = b.Input("mask", DataType::kFloat, {1, "length", 6});
+    Value* windows = count(mask);
+    mask = b.Op("Reshape", {mask, joined({Vector(b, {1}), windows, Vector(b, {1, 6, 6})})});
+    Value* samples = b.Op("Shape", {s}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    samples = b.Op("Div", {samples, windows});
+    s = b.Op("Reshape", {s, joined({samples, windows, Vector(b, {2, 6, 6})})});
+    Value* p = b.Op("Softmax", {Shaped(b, b.Op("Add", {s, mask}), {-1, 2, 6, 6})});
+    b.Output(b.Op("MatMul", {p, heads("v")}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.Dim("length", 12).ExpectSameResults(kAttentionTolerance);
+  test.Dim("length", 6).ExpectSameResults(kAttentionTolerance);
+}
+
 // lucidrains' multi-query attention: one head of keys and values for all heads of queries.
 TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeysIsFused) {
   const OptimizerTester test([](GraphBuilder& b) {
