@@ -21,7 +21,8 @@ bool IsAtMost(const InferContext& context, const SymInt& a, const SymInt& b) {
 std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
                               const SymInt& extent) {
   if (bound.is_constant(kEnd) || IsAtMost(context, extent, bound)) return extent;
-  // A bound of -extent or less is the front, even if the extent is 0.
+  // A bound of -extent or less is the front, even if the extent is 0. No extent is above kEnd.
+  if (bound.constant().value_or(0) <= -kEnd) return 0;
   if (IsAtMost(context, bound, SymInt(0) - extent)) return 0;
   SymInt from_front = bound;
   if (const std::optional<int64_t> number = bound.constant(); number.has_value() && *number < 0) {

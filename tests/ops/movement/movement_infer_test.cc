@@ -58,6 +58,8 @@ TEST(MovementInferTest, Slice) {
       {slice(kSeq, SymInt(-2) - kSeq, kEnd), "[batch,seq]"},
       {slice(kSeq, 0, SymInt(0) - kSeq), "[batch,0]"},
       {slice(SymInt::Opaque("min", 512, kSeq), SymInt(0) - kSeq, kEnd), "[batch,min(512,seq)]"},
+      {slice(kSeq, INT64_MIN, kEnd), "[batch,seq]"},
+      {slice(kSeq, 0, INT64_MIN), "[batch,0]"},
       // Beyond the end.
       {slice(kSeq, 0, kSeq + 1), "[batch,seq]"},
       // The smaller of two extents is unknown, but it is the same number every time.
