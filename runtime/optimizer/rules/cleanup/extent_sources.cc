@@ -39,16 +39,26 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   const std::vector<Value*>& captures = context.graph.captures();
   values.insert(values.end(), captures.begin(), captures.end());
   for (Value* value : values) Add(value, context.facts);
-  const auto add_nodes = [&](bool scores) {
-    for (const Node* node : order) {
-      const ops::OpTraits traits = ops::TraitsOf(*node);
-      if (traits.elementwise || traits.rearranges || IsOfTwoValues(*node) != scores) continue;
+  // A reader would keep scores, and probabilities, from becoming part of an attention. So they come
+  // last, and give no extent that is a product of others, such as batch*heads.
+  HashSet<const Value*> scores;
+  std::vector<Value*> last;
+  for (const Node* node : order) {
+    const ops::OpTraits traits = ops::TraitsOf(*node);
+    // A Softmax is bounded.
+    const bool goes_on = traits.elementwise || traits.rearranges || traits.bounded;
+    const auto is_score = [&](const Value* x) { return x != nullptr && scores.contains(x); };
+    const bool of_scores =
+        IsOfTwoValues(*node) || (goes_on && absl::c_any_of(node->inputs(), is_score));
+    if (of_scores) scores.insert(node->outputs().begin(), node->outputs().end());
+    if (traits.elementwise || traits.rearranges) continue;
+    if (of_scores) {
+      last.push_back(node->output(0));
+    } else {
       Add(node->output(0), context.facts);
     }
-  };
-  add_nodes(/*scores=*/false);
-  // A reader would keep scores from becoming part of an attention.
-  add_nodes(/*scores=*/true);
+  }
+  for (Value* value : last) Add(value, context.facts, /*products=*/false);
 }
 
 bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) const {
@@ -89,7 +99,7 @@ Value* ExtentSources::Read(Patch& patch, const SymInt& extent) const {
   return sum;
 }
 
-void ExtentSources::Add(Value* value, Facts& facts) {
+void ExtentSources::Add(Value* value, Facts& facts, bool products) {
   const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
   if (dims == nullptr) return;
   for (size_t i = 0; i < dims->size(); ++i) {
@@ -98,9 +108,18 @@ void ExtentSources::Add(Value* value, Facts& facts) {
     const std::vector<SymInt> terms = symbol.Terms();
     if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
     if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
+    if (!products && IsProduct(symbol)) continue;
     sources_.try_emplace(symbol.ToString(),
-                         Source{value, static_cast<int64_t>(i), extent.constant_term()});
+                         Source{symbol, value, static_cast<int64_t>(i), extent.constant_term()});
   }
+}
+
+// True if the term is a product of extents that have sources.
+bool ExtentSources::IsProduct(const SymInt& term) const {
+  return absl::c_any_of(sources_, [&](const auto& source) {
+    const auto rest = SymInt::DivideExactly(term, source.second.symbol);
+    return rest.has_value() && sources_.contains(rest->ToString());
+  });
 }
 
 const ExtentSources::Source& ExtentSources::SourceOf(const SymInt& term) const {

@@ -34,12 +34,15 @@ class ExtentSources {
  private:
   // The symbol plus `more`, a number, is the extent of this axis.
   struct Source {
+    SymInt symbol;
     Value* value = nullptr;
     int64_t axis = 0;
     int64_t more = 0;
   };
 
-  void Add(Value* value, Facts& facts);
+  // Adds the extents of a value; without `products`, none that is a product of those that there are.
+  void Add(Value* value, Facts& facts, bool products = true);
+  bool IsProduct(const SymInt& term) const;
   Value* Read(Patch& patch, const SymInt& extent) const;
   const Source& SourceOf(const SymInt& term) const;
   Value* ReadSource(Patch& patch, const SymInt& term) const;

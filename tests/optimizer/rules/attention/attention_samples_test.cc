@@ -166,6 +166,34 @@ TEST(AttentionSamplesTest, TheAxisOfWindowsMayBeRolled) {
   test.Dim("length", 6).ExpectSameResults(kAttentionTolerance);
 }
 
+// As SAM's mask decoder: each operand computes the number of samples anew. It must not be read from
+// the probabilities, which then could not become part of the attention.
+TEST(AttentionSamplesTest, TheNumberOfSamplesMayBeAProduct) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "points", "n", 8});
+    const auto extent = [&](Value* of, int64_t axis) {
+      return b.Op("Shape", {of}, {{"start", axis}, {"end", axis + 1}});
+    };
+    const auto heads = [&](float weight, bool transposed) {
+      Value* w = b.Constant("w", *Tensor::Of<float>({8, 8}, std::vector<float>(64, weight)));
+      Value* y = b.Op("Mul", {b.Op("MatMul", {x, w}), x});
+      Value* samples = b.Op("Mul", {extent(y, 0), extent(y, 1)});
+      Value* shape =
+          b.Op("Concat", {samples, extent(y, 2), Vector(b, {8})}, {{"axis", int64_t{0}}});
+      return Heads(b, b.Op("Reshape", {y, shape}), transposed);
+    };
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {heads(0.1F, false), heads(0.2F, true)})});
+    Value* y = Transposed(b, b.Op("MatMul", {p, heads(0.3F, false)}), {0, 2, 1, 3});
+    Value* shape = b.Op("Concat", {extent(x, 0), extent(x, 1), extent(x, 2), Vector(b, {8})},
+                        {{"axis", int64_t{0}}});
+    b.Output(b.Op("Reshape", {y, shape}));
+  });
+  EXPECT_THAT(test.Misses("attention"), IsEmpty());
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("MatMul") + test.Count("Softmax"), 0);
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
 // lucidrains' multi-query attention: one head of keys and values for all heads of queries.
 TEST(AttentionSamplesTest, EinsumOfHeadsThatShareKeysIsFused) {
   const OptimizerTester test([](GraphBuilder& b) {
