@@ -114,11 +114,12 @@ double LargestOf(const std::vector<double>& numbers) {
   return largest;
 }
 
-// Two thousand roundings of the type, relative to the largest number. Coarse: tests of the operators
-// hold tighter bounds; this one finds wrong elements.
+// Some roundings of the type, relative to the largest number. Coarse: tests of the operators hold
+// tighter bounds; this one finds wrong elements.
 double Tolerance(DataType type) {
-  const bool is_half = type == DataType::kFloat16 || type == DataType::kBfloat16;
-  return is_half ? 0.1 : 1e-3;
+  // The steps of a float of 8 or 4 bits are up to half the number.
+  if (BitWidth(type) < 16) return 0.5;
+  return BitWidth(type) == 16 ? 0.1 : 1e-3;
 }
 
 // "" if equal up to rounding.
