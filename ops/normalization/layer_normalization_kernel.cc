@@ -76,9 +76,10 @@ class LayerNormalizationKernel final : public Kernel {
     const auto shape = ResolveShape(spec_, context);
     if (!shape.ok()) return false;
     for (int i = 1; i < context.num_inputs(); ++i) {
-      if (context.has_input(i) && !IsOneRow(context.input(i), context.input(0), *shape)) {
-        return false;
-      }
+      if (!context.has_input(i)) continue;
+      // The scale may have another type than x, which is also that of the result.
+      const Tensor& row = context.input(i);
+      if (!IsFloatOrHalf(row.type()) || !IsOneRow(row, context.input(0), *shape)) return false;
     }
     return true;
   }

@@ -98,6 +98,17 @@ TEST(LayerNormalizationTest, ScaleThatVariesOverRowsRunsOnTheReference) {
   ExpectClose(op.Reference().value()[0], Make<float>({2, 2}, {-1, 1, -10, 10}), 0);
 }
 
+// Found by the fuzzer of operators: the result has the scale's type, of which two elements share a
+// byte here.
+TEST(LayerNormalizationTest, ScaleOfAPackedTypeRunsOnTheReference) {
+  for (const char* name : {"SimplifiedLayerNormalization", "RMSNormalization"}) {
+    OpTester op(name, name[0] == 'S' ? 20 : 23);
+    op.Attribute("epsilon", 0.0F).Input(Make<float>({1, 2}, {3, -3}));
+    op.Input(Converted(Make<float>({2}, {2, 3}), DataType::kFloat4E2M1));
+    EXPECT_FALSE(op.Kernel().ok()) << name;
+  }
+}
+
 TEST(LayerNormalizationTest, BitsDoNotDependOnThreadsOrOtherRows) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({64, 1000}, generator);
