@@ -24,8 +24,8 @@ struct BoundedModel {
 
 inline void PrintTo(const BoundedModel& model, std::ostream* out) { *out << model.name; }
 
-// The deadline of each run. The machine may do other work, too.
-inline constexpr absl::Duration kDeadline = absl::Seconds(3 * kSlowdown);
+// The deadline of each run, to which some models run. The machine may do other work, too.
+inline constexpr absl::Duration kDeadline = absl::Seconds(kSanitizer ? 10 : 3);
 
 // Calls body() in a child process with one gigabyte of memory and five seconds of CPU time, and
 // expects it to end without a signal. Returns the text that it returned.
