@@ -118,8 +118,9 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
 
 absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
                                  const RunOptions& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, sessions.encoder->Run(inputs, options));
   TensorMap encoded;
+  if (!sessions.encoder.has_value()) return encoded;
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, sessions.encoder->Run(inputs, options));
   const Session& decoder = sessions.decoder.session;
   const Tensor& states = outputs.at(sessions.encoder->outputs()[0].name);
   for (const ValueInfo& info : decoder.inputs()) {

@@ -55,7 +55,7 @@ struct ModelSessions {
   std::optional<Session> embed_tokens;
 };
 
-// Runs the encoder on `inputs`: the decoder's inputs that follow from its outputs.
+// Runs the encoder, if there is one, on `inputs`: the decoder's inputs that follow from its outputs.
 absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
                                  const RunOptions& options);
 

@@ -33,8 +33,8 @@ class AppendToCacheKernel final : public Kernel {
     if (append.only_appends()) {
       if (std::optional<Grown> grown = Grow(past, 2, append.count)) {
         const Tensor& update = context.input(1);
-        CopyStrided(static_cast<int>(BitWidth(past.type()) / 8), update.shape(), update.raw(),
-                    StridesOf(update), grown->added, StridesOf(grown->tensor));
+        CopyStrided(BitWidth(past.type()) / 8, update.shape(), update.raw(), StridesOf(update),
+                    grown->added, StridesOf(grown->tensor));
         context.SetOutput(0, std::move(grown->tensor));
         return absl::OkStatus();
       }
@@ -92,7 +92,7 @@ class AppendToCacheKernel final : public Kernel {
   static void Copy(const Tensor& from, int64_t b, int64_t first, int64_t count,
                    const CacheAppend& append, char* to) {
     if (count * append.heads * append.size == 0) return;
-    const auto width = static_cast<int>(BitWidth(from.type()) / 8);
+    const int width = BitWidth(from.type()) / 8;
     const Shape strides = StridesOf(from);
     CopyStrided(width, {append.heads, count, append.size},
                 from.data<char>() + (b * strides[0] + first * strides[2]) * width,
@@ -192,9 +192,9 @@ void AppendToCache::Infer(InferContext& context) const {
   } else if (total.has_value()) {
     const bool grows = *total == past[2] + update[2];
     after = grows ? *total : SymInt::Opaque("max", past[2], *total);
-    if (past[2].constant().has_value() && total->constant().has_value()) {
-      after = std::max(*past[2].constant(), *total->constant());
-    }
+    const std::optional<int64_t> before = past[2].constant();
+    const std::optional<int64_t> length = total->constant();
+    if (before.has_value() && length.has_value()) after = std::max(*before, *length);
   }
   SetDims(
       context, 0,

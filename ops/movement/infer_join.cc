@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inference of Concat and Split.
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "ops/interface/infer_rules.h"
 #include "ops/movement/concat.h"
@@ -25,18 +27,19 @@ std::optional<std::vector<SymInt>> JoinedContents(const InferContext& context) {
   return joined;
 }
 
-// True if the two are the parts of an axis that was cut at one place.
-bool AreParts(const SymInt& first, const SymInt& rest) {
+// The extent of an axis that was cut at one place, if the two are its parts.
+std::optional<SymInt> WholeOf(const SymInt& first, const SymInt& rest) {
   const auto cut = first.OperandsOf("min");
-  return cut.has_value() && rest == SymInt::Opaque("drop", cut->first, cut->second);
+  const bool fits = cut.has_value() && rest == SymInt::Opaque("drop", cut->first, cut->second);
+  return fits ? std::optional(cut->first) : std::nullopt;
 }
 
 // The sum of the extents; where two are the parts of an axis, in any order, that of the axis:
 // torch.roll joins them so.
 SymInt SumOf(const std::vector<SymInt>& extents) {
   if (extents.size() == 2) {
-    if (AreParts(extents[0], extents[1])) return extents[0].OperandsOf("min")->first;
-    if (AreParts(extents[1], extents[0])) return extents[1].OperandsOf("min")->first;
+    if (const auto whole = WholeOf(extents[0], extents[1])) return *whole;
+    if (const auto whole = WholeOf(extents[1], extents[0])) return *whole;
   }
   SymInt sum;
   for (const SymInt& extent : extents) sum = sum + extent;
@@ -107,18 +110,18 @@ void Split::Infer(InferContext& context) const {
   if (attribute_.has_value() || context.has_input(1)) {
     context.RequireEqual((*data.dims)[*axis], SumOf(extents));
   }
-  int64_t start = 0;
-  bool known = data.dims->size() == 1 && data.contents.has_value();
+  // The elements that are left for the pieces; none if they are unknown.
+  std::optional<std::vector<SymInt>> left;
+  if (data.dims->size() == 1) left = data.contents;
   for (int i = 0; i < context.num_outputs(); ++i) {
-    ValueFacts piece{data.type, data.dims, std::nullopt};
-    (*piece.dims)[*axis] = extents[i];
-    const int64_t left = known ? static_cast<int64_t>(data.contents->size()) - start : 0;
+    Dims dims = *data.dims;
+    dims[*axis] = extents[i];
+    ValueFacts piece{data.type, std::move(dims), std::nullopt};
     const int64_t count = extents[i].constant().value_or(-1);
-    known = known && count >= 0 && count <= left;
-    if (known) {
-      const auto first = data.contents->begin() + start;
-      piece.contents.emplace(first, first + count);
-      start += count;
+    if (left.has_value() && (count < 0 || count > std::ssize(*left))) left.reset();
+    if (left.has_value()) {
+      piece.contents.emplace(left->begin(), left->begin() + count);
+      left->erase(left->begin(), left->begin() + count);
     }
     context.SetOutput(i, std::move(piece));
   }
