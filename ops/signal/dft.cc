@@ -151,7 +151,8 @@ absl::StatusOr<Stft::Layout> Stft::LayOut(const OpContext& context) const {
   const int64_t bins = one_sided_ ? length / 2 + 1 : length;
   return Layout{.width = is_plain ? 1 : x.dim(2),
                 .length = length,
-                .step = step,
+                // A longer step ends behind the only frame, too, and may not be multiplied.
+                .step = std::min(step, x.dim(1)),
                 .shape = {x.dim(0), frames, bins, 2}};
 }
 

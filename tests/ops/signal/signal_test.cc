@@ -111,6 +111,17 @@ TEST(StftTest, FramesAreWindowedTransforms) {
   ExpectError(wide, "frames of length 51 at steps of 1 do not fit float[2,50,1]");
 }
 
+// Found by the fuzzer of operators.
+TEST(StftTest, AHugeStepGivesOneFrame) {
+  std::mt19937 generator(Seed());
+  OpTester op("STFT", 17);
+  op.Input(RandomFloats({2, 16, 1}, generator)).Input(ScalarInt(INT64_MAX));
+  op.Input(RandomFloats({16}, generator));
+  const Tensor expected = op.Reference().value()[0];
+  EXPECT_EQ(TypeAndShape(expected), "float[2,1,9,2]");
+  ExpectClose(op.Kernel().value()[0], expected, 32 * kEpsilon);
+}
+
 TEST(StftTest, TakesASignalWithoutAnAxisOfParts) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({2, 50}, generator);
