@@ -58,7 +58,7 @@ absl::StatusOr<RoiAxis> CutRegion(const RoiAttributes& attributes, double begin,
   }
   return RoiAxis{.start = begin * attributes.scale - shift,
                  .bin = bin,
-                 .samples = std::max<int64_t>(static_cast<int64_t>(samples), 0)};
+                 .samples = static_cast<int64_t>(std::max(samples, 0.0))};
 }
 
 // The two elements next to a place and their weights; none if the place is outside.

@@ -48,6 +48,8 @@ TEST(RoiAlignTest, RefusesWhatCannotBeSampled) {
   EXPECT_THAT(ErrorOf(Align(Make<float>({1, 4}, {0, 0, 1e30F, 1}), 0)),
               HasSubstr("at most 4096 samples along each axis, but found"));
   EXPECT_THAT(ErrorOf(Align(Make<float>({4}, {0, 0, 1, 1}), 0)), HasSubstr("rois of floats [R,4]"));
+  // Found by the fuzzer of operators: a bin of no size has no samples, however far its end is.
+  EXPECT_EQ(ErrorOf(Align(Make<float>({1, 4}, {0, 0, -INFINITY, 1}), 0)), "");
   OpTester other("RoiAlign", 22);
   other.Input(Make<float>({1, 1, 1, 1}, {0})).Input(Make<float>({1, 4}, {0, 0, 1, 1}));
   EXPECT_THAT(ErrorOf(other.Input(Vector({1}))), HasSubstr("index 1 is outside"));
