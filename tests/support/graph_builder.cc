@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "support/qualified_name.h"
 
 namespace attnrun::testing {
 
@@ -48,11 +49,10 @@ Value* GraphBuilder::Op(const std::string& op_type, std::vector<Value*> inputs,
 std::vector<Value*> GraphBuilder::Ops(const std::string& op_type, int outputs,
                                       std::vector<Value*> inputs, AttributeMap attributes) {
   NodeSpec spec;
-  const size_t separator = op_type.find("::");
-  const bool standard = separator == std::string::npos;
-  spec.domain = standard ? "" : op_type.substr(0, separator);
-  spec.op_type = standard ? op_type : op_type.substr(separator + 2);
-  spec.opset = standard ? opset_ : 1;
+  const QualifiedName name(op_type);
+  spec.domain = name.domain;
+  spec.op_type = name.op_type;
+  spec.opset = name.is_standard() ? opset_ : 1;
   spec.inputs = std::move(inputs);
   spec.attributes = std::move(attributes);
   std::vector<std::string> names;

@@ -5,17 +5,17 @@
 
 #include "absl/strings/ascii.h"
 #include "ops/interface/registry.h"
+#include "support/qualified_name.h"
 
 namespace attnrun::testing {
 
 const Node* AddTo(Graph& graph, const InferNode& node) {
   NodeSpec spec;
-  // "domain::Name" names an operator of another domain, at version 1.
-  const size_t colon = node.op_type.find("::");
-  const bool standard = colon == std::string::npos;
-  spec.op_type = standard ? node.op_type : node.op_type.substr(colon + 2);
-  spec.domain = standard ? "" : node.op_type.substr(0, colon);
-  spec.opset = standard ? node.opset : 1;
+  const QualifiedName qualified(node.op_type);
+  spec.op_type = qualified.op_type;
+  spec.domain = qualified.domain;
+  // Operators of other domains are of version 1.
+  spec.opset = qualified.is_standard() ? node.opset : 1;
   spec.attributes = node.attributes;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const std::string name = "x" + std::to_string(i);

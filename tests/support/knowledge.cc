@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/knowledge.h"
 
+#include "support/qualified_name.h"
+
 namespace attnrun::testing {
 namespace {
 
@@ -41,10 +43,8 @@ InferNode KnownNode(const SampleNode& sample, Knowledge of_dims, size_t i, Knowl
 }
 
 OpTester TesterOf(const SampleNode& sample) {
-  const size_t colon = sample.op_type.find("::");
-  OpTester tester = colon == std::string::npos ? OpTester(sample.op_type, sample.opset)
-                                               : OpTester(sample.op_type.substr(colon + 2), 1,
-                                                          sample.op_type.substr(0, colon));
+  const QualifiedName name(sample.op_type);
+  OpTester tester(name.op_type, name.is_standard() ? sample.opset : 1, name.domain);
   for (const Tensor& input : sample.inputs) tester.Input(input);
   for (const auto& [name, value] : sample.attributes) tester.Attribute(name, value);
   return tester.Outputs(sample.num_outputs);

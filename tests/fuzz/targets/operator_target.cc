@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "core/elements.h"
 #include "core/interrupt.h"
@@ -15,6 +13,7 @@
 #include "fuzz/targets/node_mutator.h"
 #include "fuzz/targets/target.h"
 #include "ops/interface/registry.h"
+#include "support/qualified_name.h"
 
 namespace attnrun::testing {
 namespace {
@@ -38,12 +37,9 @@ class OneNode {
   static absl::StatusOr<OneNode> Make(const NodeTrial& trial) {
     OneNode one(trial);
     NodeSpec spec;
-    const std::pair<std::string, std::string> domain_and_name =
-        absl::StrContains(trial.node.op_type, "::")
-            ? std::pair<std::string, std::string>(absl::StrSplit(trial.node.op_type, "::"))
-            : std::pair<std::string, std::string>("", trial.node.op_type);
-    spec.domain = domain_and_name.first;
-    spec.op_type = domain_and_name.second;
+    const QualifiedName name(trial.node.op_type);
+    spec.domain = name.domain;
+    spec.op_type = name.op_type;
     spec.opset = trial.node.opset;
     spec.attributes = trial.node.attributes;
     for (size_t i = 0; i < one.inputs_.size(); ++i) {

@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "execution/kinds.h"
@@ -18,6 +16,7 @@
 #include "fuzz/targets/target.h"
 #include "graph/graph.h"
 #include "optimizer/optimizer.h"
+#include "support/qualified_name.h"
 
 namespace attnrun::testing {
 namespace {
@@ -39,12 +38,9 @@ class Chain {
  private:
   absl::Status AddNode(const NodeTrial& trial) {
     NodeSpec spec;
-    const std::pair<std::string, std::string> domain_and_name =
-        absl::StrContains(trial.node.op_type, "::")
-            ? std::pair<std::string, std::string>(absl::StrSplit(trial.node.op_type, "::"))
-            : std::pair<std::string, std::string>("", trial.node.op_type);
-    spec.domain = domain_and_name.first;
-    spec.op_type = domain_and_name.second;
+    const QualifiedName name(trial.node.op_type);
+    spec.domain = name.domain;
+    spec.op_type = name.op_type;
     spec.opset = trial.node.opset;
     spec.attributes = trial.node.attributes;
     for (size_t i = 0; i < trial.node.inputs.size(); ++i) {
