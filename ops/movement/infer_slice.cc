@@ -54,18 +54,16 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
       if (IsAtMost(context, *first, *last)) return *last - *first;
       if (IsAtMost(context, *last, *first)) return 0;
     }
-  }
-  // A table cut to a length ("min"), or cut short by one ("drop"): BroadcastDims understands these
-  // beside a tensor of that length, and Concat puts both together again.
-  if (step.is_constant(1) && start.is_constant(0) && end.IsNeverNegative()) {
-    return SymInt::Opaque("min", extent, end);
-  }
-  if (step.is_constant(1) && start.is_constant(0) && end.constant().value_or(0) < 0) {
-    return SymInt::Opaque("drop", extent, SymInt(0) - end);
-  }
-  if (step.is_constant(1) && Clamped(context, end, extent) == extent) {
-    if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
-    if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
+    // A table cut to a length ("min"), or cut short by one ("drop"): BroadcastDims understands these
+    // beside a tensor of that length, and Concat puts both together again.
+    if (start.is_constant(0)) {
+      if (end.IsNeverNegative()) return SymInt::Opaque("min", extent, end);
+      if (end.constant().value_or(0) < 0) return SymInt::Opaque("drop", extent, SymInt(0) - end);
+    }
+    if (last == extent) {
+      if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
+      if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
+    }
   }
   const SymInt range = SymInt::Opaque("range", start, end);
   return SymInt::Opaque("slice", extent, SymInt::Opaque("step", range, step));
