@@ -108,9 +108,9 @@ void ExtentSources::Add(Value* value, Facts& facts, bool products) {
     const std::vector<SymInt> terms = symbol.Terms();
     if (terms.size() != 1 || terms[0].coefficient() != 1) continue;
     if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
-    if (!products && IsProduct(symbol)) continue;
-    sources_.try_emplace(symbol.ToString(),
-                         Source{symbol, value, static_cast<int64_t>(i), extent.constant_term()});
+    const std::string name = symbol.ToString();
+    if (sources_.contains(name) || (!products && IsProduct(symbol))) continue;
+    sources_.emplace(name, Source{symbol, value, static_cast<int64_t>(i), extent.constant_term()});
   }
 }
 
@@ -135,7 +135,6 @@ Value* ExtentSources::ReadSource(Patch& patch, const SymInt& term) const {
 }
 
 bool ExtentSources::IsRead(const Value* value, int terms) const {
-  // A file may leave out what an operator needs; only a run refuses that.
   if (value == nullptr) return false;
   if (value->is_constant()) return true;
   const Node* node = value->producer();
@@ -145,9 +144,7 @@ bool ExtentSources::IsRead(const Value* value, int terms) const {
   }
   if (node->op_type() == "Mul") {
     const Value* factor = node->input(1);
-    const bool is_number =
-        factor != nullptr && factor->is_constant() && factor->constant()->rank() == 1;
-    return is_number && IsRead(node->input(0), 1);
+    return factor->is_constant() && factor->constant()->rank() == 1 && IsRead(node->input(0), 1);
   }
   return node->op_type() == "Shape" && IsSource(*node);
 }
@@ -159,7 +156,7 @@ bool ExtentSources::IsSource(const Node& shape) const {
   const int64_t start = AttributeOr<int64_t>(shape, "start", -1);
   const int64_t end = AttributeOr<int64_t>(shape, "end", -1);
   Value* input = shape.input(0);
-  if (input == nullptr || start < 0 || end <= start) return false;
+  if (start < 0 || end <= start) return false;
   const bool comes_in = input->is_input() || input->outer() != nullptr;
   if (end > start + 1) return comes_in;
   return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
