@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "loader/model_maker.h"
 
@@ -16,18 +17,23 @@ onnx::TensorProto Number(const std::string& name, int64_t value) {
   return tensor;
 }
 
-// A Conv with a kernel of `window` elements on x [1,1,length] behind an If: exporters ask so
-// whether an axis has one element before they squeeze it.
-std::string ConvBehindIf(int64_t window) {
-  onnx::ModelProto model = EmptyModel();
-  onnx::GraphProto* graph = model.mutable_graph();
-  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 1});
+// Adds the input x of these extents and one more, `length`.
+void AddInputOfLength(onnx::GraphProto* graph, const std::vector<int64_t>& extents) {
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, extents);
   graph->mutable_input(0)
       ->mutable_type()
       ->mutable_tensor_type()
       ->mutable_shape()
       ->add_dim()
       ->set_dim_param("length");
+}
+
+// A Conv with a kernel of `window` elements on x [1,1,length] behind an If: exporters ask so
+// whether an axis has one element before they squeeze it.
+std::string ConvBehindIf(int64_t window) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInputOfLength(graph, {1, 1});
   graph->add_output()->set_name("y");
   *graph->add_initializer() = Number("one", 1);
   *graph->add_initializer() =
@@ -60,13 +66,7 @@ TEST(InputFitterTest, ReadsNeedsBehindABranchThatEveryRunTakes) {
 TEST(InputFitterTest, ArgMaxNeedsAnElement) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1});
-  graph->mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->add_dim()
-      ->set_dim_param("length");
+  AddInputOfLength(graph, {1});
   graph->add_output()->set_name("y");
   AddIntAttribute(AddNode(graph, "ArgMax", {"x"}, {"y"}), "axis", 1);
   const TemporaryFolder folder;
