@@ -24,6 +24,7 @@ absl::StatusOr<int64_t> ReadPosition(const Tensor& input, const Tensor& sequence
 
 absl::Status SequenceConstruct::Reference(OpContext& context) const {
   std::vector<Tensor> tensors;
+  tensors.reserve(context.num_inputs());
   for (int i = 0; i < context.num_inputs(); ++i) tensors.push_back(context.input(i));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor sequence,
                            Tensor::Sequence(tensors.front().type(), tensors, context.allocator()));

@@ -56,6 +56,7 @@ std::vector<Value*> GraphBuilder::Ops(const std::string& op_type, int outputs,
   spec.inputs = std::move(inputs);
   spec.attributes = std::move(attributes);
   std::vector<std::string> names;
+  names.reserve(outputs);
   // The suffix keeps the names of one node's outputs apart, which the graph does not know yet.
   for (int i = 0; i < outputs; ++i) {
     names.push_back(

@@ -48,6 +48,7 @@ class Chain {
                                Input(trial.node.inputs[i], trial.constant[i]));
     }
     std::vector<std::string> names;
+    names.reserve(trial.node.num_outputs);
     for (int i = 0; i < trial.node.num_outputs; ++i) names.push_back(Name("y"));
     ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph_->AddNode(std::move(spec), names));
     for (Value* output : node->outputs()) {
