@@ -34,6 +34,55 @@ TEST_F(CommandLineTest, RunShowsInputsOutputsAndTime) {
   EXPECT_GT(json["time_ms"], 0);
 }
 
+void AddAttribute(onnx::NodeProto& node, const std::string& name, int64_t value) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+void AddNumbers(onnx::GraphProto& graph, const std::string& name,
+                const std::vector<float>& values) {
+  onnx::TensorProto& tensor = *graph.add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.add_dims(static_cast<int64_t>(values.size()));
+  for (const float value : values) tensor.add_float_data(value);
+}
+
+// y = x + zeros of the shape [batch, sequence / 4 + 6], computed in floats: runs where the sequence is 8.
+onnx::ModelProto ModelOfOneLength() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("graph");
+  Declare(*graph.add_input(), "x", onnx::TensorProto::FLOAT, {"batch", "sequence"});
+  Declare(*graph.add_output(), "y", onnx::TensorProto::FLOAT, {"batch", "sequence"});
+  AddNumbers(graph, "factors", {1, 0.25F});
+  AddNumbers(graph, "summands", {0, 6});
+  AddNode(graph, "Shape", "shape", "x", "s");
+  AddAttribute(AddNode(graph, "Cast", "to_float", "s", "f"), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Mul", "mul", "f", "g").add_input("factors");
+  AddNode(graph, "Add", "add", "g", "h").add_input("summands");
+  AddAttribute(AddNode(graph, "Cast", "to_int", "h", "n"), "to", onnx::TensorProto::INT64);
+  AddNode(graph, "ConstantOfShape", "zeros", "n", "z");
+  AddNode(graph, "Add", "sum", "x", "y").add_input("z");
+  return model;
+}
+
+TEST_F(CommandLineTest, OtherExtentsAreMadeUpWhereTheFirstDoNotFit) {
+  WriteAll(folder_ / "l.onnx", ModelOfOneLength().SerializeAsString());
+  EXPECT_EQ(Json("l.onnx --json")["inputs"][0]["shape"], nlohmann::json({1, 8}));
+  for (const char* command :
+       {"compare l.onnx", "bench l.onnx --runs 1", "profile l.onnx --runs 1"}) {
+    EXPECT_EQ(Attnrun(command).status, 0) << command;
+  }
+  // Extents of the command line stay, and the message is that of the first attempt.
+  ExpectRefused("l.onnx --dim sequence=16", 3, "float[1,16]; --dim NAME=N changes an extent");
+  ExpectRefused("l.onnx --dim sequence=9", 3, "float[1,9]");
+}
+
 TEST_F(CommandLineTest, OutputsAreWrittenAndComparedWithExpectations) {
   EXPECT_EQ(Attnrun("m.onnx --seed 3 --dim batch=2 --output y.npz").status, 0);
   const Tensor y = NpzFile::Open((folder_ / "y.npz").string())->Read("y").value();

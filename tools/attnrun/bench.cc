@@ -43,7 +43,8 @@ void PrintText(const Options& options, const PreparedModel& model,
       times.size(), EngineName(options.session.engine), model.session.threads());
 }
 
-absl::Status BenchOnce(const Options& options, const PreparedModel& model) {
+absl::Status BenchOnce(const Options& options, PreparedModel& model) {
+  ATTNRUN_RETURN_IF_ERROR(FirstRun(options, model).status());
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times,
                            MeasureRuns(options, model, kTime, ""));
   if (options.json) {

@@ -43,7 +43,8 @@ void PrintReport(const Options& options, const PrecisionReport& report,
 }  // namespace
 
 absl::StatusOr<int> ComparePrecision(const Options& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
+  ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
+  ATTNRUN_RETURN_IF_ERROR(FirstRun(options, model).status());
   absl::StatusOr<PrecisionReport> report = model.session.MeasurePrecision(model.inputs);
   if (!report.ok()) return Annotate(report.status(), options.model);
   if (!options.output.empty()) {

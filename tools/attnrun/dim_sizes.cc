@@ -15,10 +15,7 @@
 namespace attnrun::cli {
 namespace {
 
-constexpr int64_t kBatch = 1;
-constexpr int64_t kSequence = 16;
 constexpr int64_t kChannels = 3;
-constexpr int64_t kImageSide = 224;
 constexpr int64_t kSamples = 4000;
 constexpr int64_t kFrames = 3000;
 
@@ -56,19 +53,6 @@ bool IsCache(const ValueInfo& info) {
 std::string AxisName(const ValueInfo& info, int axis) {
   const std::string& symbol = Dims(info)[axis].symbol;
   return symbol.empty() ? absl::StrCat(info.name, "[", axis, "]") : symbol;
-}
-
-// The default by position, for dimensions whose names say nothing.
-int64_t ByPlace(const ValueInfo& info, int axis) {
-  if (axis == 0) return kBatch;
-  const bool last = axis + 1 == static_cast<int>(Dims(info).size());
-  if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
-  if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
-  if (IsCache(info)) return 0;
-  // The state of a recurrent layer: directions, batch, units.
-  if (axis == 1 && !last && Mentions(info.name, {"state", "hidden"})) return kBatch;
-  if (IsImage(info)) return axis == 1 ? kChannels : kImageSide;
-  return kSequence;
 }
 
 }  // namespace
@@ -139,17 +123,30 @@ int64_t DimSizes::OfSymbol(const std::string& symbol, const ValueInfo& info, int
 
 int64_t DimSizes::ByName(const std::string& symbol, const ValueInfo& info, int axis) {
   if (IsSum(symbol)) return OfSum(symbol);
-  if (IsBatch(symbol)) return kBatch;
+  if (IsBatch(symbol)) return defaults_.batch;
   if (IsTotal(symbol)) {
     const auto is_sequence = [](absl::string_view name) {
       return !IsTotal(name) && !IsBatch(name) && !IsPast(name);
     };
-    return PastLength() + OfFirst(is_sequence).value_or(kSequence);
+    return PastLength() + OfFirst(is_sequence).value_or(defaults_.sequence);
   }
   if (IsPast(symbol)) return 0;
   if (Mentions(symbol, {"channel"})) return kChannels;
-  if (Mentions(symbol, {"height", "width"})) return kImageSide;
+  if (Mentions(symbol, {"height", "width"})) return defaults_.image_side;
   return ByPlace(info, axis);
+}
+
+// The default by position, for dimensions whose names say nothing.
+int64_t DimSizes::ByPlace(const ValueInfo& info, int axis) const {
+  if (axis == 0) return defaults_.batch;
+  const bool last = axis + 1 == static_cast<int>(Dims(info).size());
+  if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
+  if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
+  if (IsCache(info)) return 0;
+  // The state of a recurrent layer: directions, batch, units.
+  if (axis == 1 && !last && Mentions(info.name, {"state", "hidden"})) return defaults_.batch;
+  if (IsImage(info)) return axis == 1 ? kChannels : defaults_.image_side;
+  return defaults_.sequence;
 }
 
 int64_t DimSizes::OfSum(const std::string& symbol) {
@@ -162,7 +159,7 @@ int64_t DimSizes::OfSum(const std::string& symbol) {
     } else {
       sum += OfFirst([term](absl::string_view name) {
                return name == term;
-             }).value_or(IsPast(term) ? 0 : kSequence);
+             }).value_or(IsPast(term) ? 0 : defaults_.sequence);
     }
   }
   return std::max<int64_t>(sum, 0);

@@ -16,6 +16,13 @@
 
 namespace attnrun::cli {
 
+// Extents of generated inputs of which nothing else is known.
+struct DefaultExtents {
+  int64_t batch = 1;
+  int64_t sequence = 16;
+  int64_t image_side = 224;
+};
+
 // The extents of generated inputs. --dim, or an input that is given, fixes a symbolic dimension for
 // all inputs. The others have defaults, by name where exporters name them consistently: batch 1,
 // past lengths 0, sequences 16, images 3x224x224, totals the sum of their parts, waveforms 4,000
@@ -26,7 +33,8 @@ class DimSizes {
   static constexpr int64_t kLargest = int64_t{1} << 40;
 
   // `inputs` must outlive this.
-  explicit DimSizes(const std::vector<ValueInfo>& inputs) : inputs_(inputs) {}
+  explicit DimSizes(const std::vector<ValueInfo>& inputs, const DefaultExtents& defaults = {})
+      : inputs_(inputs), defaults_(defaults) {}
 
   // Sets an extent, as --dim does; at most kLargest. kInvalidArgument if no input has that
   // dimension.
@@ -47,6 +55,7 @@ class DimSizes {
   int64_t PastLength();
 
  private:
+  int64_t ByPlace(const ValueInfo& info, int axis) const;
   int64_t OfSymbol(const std::string& symbol, const ValueInfo& info, int axis);
   int64_t ByName(const std::string& symbol, const ValueInfo& info, int axis);
   int64_t OfSum(const std::string& symbol);
@@ -55,6 +64,7 @@ class DimSizes {
   std::optional<int64_t> OfFirst(Test test);
 
   const std::vector<ValueInfo>& inputs_;
+  const DefaultExtents defaults_;
   std::map<std::string, int64_t> extents_;
   // The symbols that Set has fixed, and those that Set or Bind has.
   std::set<std::string> set_;

@@ -6,7 +6,6 @@
 #include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "tools/attnrun/arrays.h"
-#include "tools/attnrun/dim_sizes.h"
 #include "tools/attnrun/generate.h"
 #include "tools/attnrun/utf.h"
 
@@ -85,7 +84,7 @@ absl::StatusOr<const InputFitter*> LazyFitter::Get() {
 
 absl::StatusOr<GatheredInputs> GatherInputs(const std::vector<ValueInfo>& declared,
                                             const InputOptions& options, LazyFitter& fitter) {
-  DimSizes dims(declared);
+  DimSizes dims(declared, options.defaults);
   for (const auto& [symbol, extent] : options.dims) {
     ATTNRUN_RETURN_IF_ERROR(dims.Set(symbol, extent));
   }

@@ -13,6 +13,7 @@
 #include "attnrun/fit_inputs.h"
 #include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
+#include "tools/attnrun/dim_sizes.h"
 
 namespace attnrun::cli {
 
@@ -25,6 +26,7 @@ struct InputOptions {
   // --dim NAME=N and --seed N, for generated inputs.
   std::map<std::string, int64_t> dims;
   std::optional<uint64_t> seed;
+  DefaultExtents defaults = {};
 };
 
 // Reads the InputFitter of a model when it is first asked for, and only once.

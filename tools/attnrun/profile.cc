@@ -33,7 +33,8 @@ struct ProfileReport {
 };
 
 absl::StatusOr<ProfileReport> Measure(const Options& options) {
-  ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
+  ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
+  ATTNRUN_RETURN_IF_ERROR(FirstRun(options, model).status());
   ProfileReport report;
   report.runs = options.runs.value_or(kProfileRuns);
   report.threads = model.session.threads();

@@ -87,9 +87,9 @@ absl::Status PrintRunJson(const Options& options, const PreparedModel& model,
 
 absl::StatusOr<int> Run(const Options& options) {
   if (!options.output.empty()) ATTNRUN_RETURN_IF_ERROR(CheckWritable(options.output));
-  ATTNRUN_ASSIGN_OR_RETURN(const PreparedModel model, Prepare(options));
+  ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap expected, ReadExpected(options, model.session));
-  ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, TimedRun(options, model));
+  ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, FirstRun(options, model));
   if (!options.output.empty()) {
     ATTNRUN_RETURN_IF_ERROR(WriteNpz(options.output, result.outputs));
   }
