@@ -25,6 +25,9 @@ struct PromptFacts {
   TokenIds encoder_ids;
 };
 
+// kInvalidArgument if a score is NaN.
+absl::Status CheckScores(absl::Span<const float> scores);
+
 // The processors of a prompt, in the order of transformers: first the rules, then, where tokens are
 // drawn, the filters.
 class Processors {

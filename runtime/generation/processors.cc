@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "absl/algorithm/container.h"
+#include "core/status.h"
 #include "generation/processor.h"
+#include "generation/score_sums.h"
 
 namespace attnrun::gen {
 namespace {
@@ -77,13 +79,16 @@ Processors::Processors(const GenerationConfig& config, const PromptFacts& prompt
   if (config.renormalize_logits) filters_.push_back(Normalize());
 }
 
+absl::Status CheckScores(absl::Span<const float> scores) {
+  if (!std::isnan(LargestScore(scores))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a score of the next token is NaN: the model's logits are no numbers");
+}
+
 absl::Status Processors::Apply(absl::Span<const int64_t> ids, absl::Span<float> scores) const {
   for (const Processor& rule : rules_) rule(ids, scores);
   // Filters sort, and NaN has no place in an order.
-  if (absl::c_any_of(scores, [](float score) { return std::isnan(score); })) {
-    return absl::InvalidArgumentError(
-        "a score of the next token is NaN: the model's logits are no numbers");
-  }
+  ATTNRUN_RETURN_IF_ERROR(CheckScores(scores));
   for (const Processor& filter : filters_) filter(ids, scores);
   return absl::OkStatus();
 }

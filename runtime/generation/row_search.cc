@@ -96,19 +96,30 @@ class RowSearch : public Search {
     }
   }
 
+  // The scores of the token behind the ids, until the next call.
+  absl::StatusOr<absl::Span<const float>> Processed(absl::Span<const int64_t> ids,
+                                                    absl::Span<const float> logits) {
+    if (processors_.empty()) {
+      ATTNRUN_RETURN_IF_ERROR(CheckScores(logits));
+      return logits;
+    }
+    scores_.assign(logits.begin(), logits.end());
+    ATTNRUN_RETURN_IF_ERROR(processors_.Apply(ids, absl::MakeSpan(scores_)));
+    return scores_;
+  }
+
   // Adds a token to the sequence. True if it is the last.
   absl::StatusOr<bool> Choose(Sequence& running, absl::Span<const float> logits) {
-    scores_.assign(logits.begin(), logits.end());
-    ATTNRUN_RETURN_IF_ERROR(processors_.Apply(running.ids, absl::MakeSpan(scores_)));
-    const size_t best = ArgMax(scores_);
-    if (scores_[best] == kExcluded) {
+    ATTNRUN_ASSIGN_OR_RETURN(const absl::Span<const float> scores, Processed(running.ids, logits));
+    const size_t best = ArgMax(scores);
+    if (scores[best] == kExcluded) {
       return absl::InvalidArgumentError("the settings exclude every token");
     }
-    const size_t token = settings_.config.do_sample ? Draw(scores_, running.random) : best;
+    const size_t token = settings_.config.do_sample ? Draw(scores, running.random) : best;
     GeneratedSequence& sequence = sequences_[running.number];
     sequence.score += logits[token] - LogSumExp(logits);
     if (settings_.top_candidates > 0) {
-      sequence.candidates.push_back(Candidates(scores_, settings_.top_candidates));
+      sequence.candidates.push_back(Candidates(scores, settings_.top_candidates));
     }
     sequence.tokens.push_back(static_cast<int64_t>(token));
     running.ids.push_back(static_cast<int64_t>(token));

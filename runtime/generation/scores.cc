@@ -6,15 +6,14 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
+#include "generation/score_sums.h"
 
 namespace attnrun::gen {
 
 double LogSumExp(absl::Span<const float> scores) {
-  const float largest = *absl::c_max_element(scores);
+  const float largest = LargestScore(scores);
   if (std::isinf(largest)) return largest;
-  double sum = 0;
-  for (const float score : scores) sum += std::exp(score - largest);
-  return largest + std::log(sum);
+  return largest + std::log(SumOfExponentials(scores, largest));
 }
 
 void LogSoftmax(absl::Span<float> scores) {
@@ -31,7 +30,7 @@ std::vector<float> Softmax(absl::Span<const float> scores) {
 }
 
 size_t ArgMax(absl::Span<const float> scores) {
-  return absl::c_max_element(scores) - scores.begin();
+  return absl::c_find(scores, LargestScore(scores)) - scores.begin();
 }
 
 std::vector<int64_t> Largest(absl::Span<const float> scores, size_t count) {
