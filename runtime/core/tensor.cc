@@ -38,6 +38,15 @@ std::shared_ptr<void> WithStrings(std::shared_ptr<void> bytes, int64_t count) {
           }};
 }
 
+// True if elements lie one behind the other. Where an axis has one element, its stride does not matter.
+bool AreDense(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides) {
+  const Shape dense = DenseStrides(shape);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && strides[i] != dense[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Not inline, so that not every file compiles them again.
@@ -122,8 +131,7 @@ Tensor Tensor::View(absl::Span<const int64_t> shape, absl::Span<const int64_t> s
   Tensor result = *this;
   result.shape_.assign(shape.begin(), shape.end());
   result.num_elements_ = NumElements(shape).value_or(0);
-  const Shape dense = DenseStrides(shape);
-  if (absl::MakeSpan(dense) == strides) {
+  if (AreDense(shape, strides)) {
     result.strides_.clear();
   } else {
     result.strides_.assign(strides.begin(), strides.end());

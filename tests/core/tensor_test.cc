@@ -180,6 +180,14 @@ TEST(TensorTest, ReshapedRefusesOtherCountsAndStrides) {
   EXPECT_FALSE(tensor.View({3, 2}, {1, 3}, 0).Reshaped({6}).ok());
 }
 
+TEST(TensorTest, AViewIsDenseWhateverTheStridesOfSingleElements) {
+  const Tensor tensor = Counting({2, 3});
+  EXPECT_TRUE(tensor.View({1, 3}, {17, 1}, 3).is_dense());
+  EXPECT_TRUE(tensor.View({2, 1, 3}, {3, 0, 1}, 0).is_dense());
+  EXPECT_FALSE(tensor.View({2, 1}, {3, 1}, 0).is_dense());
+  EXPECT_FALSE(tensor.View({1, 3}, {3, 0}, 0).is_dense());
+}
+
 TEST(TensorTest, DenseGathersAStridedView) {
   const Tensor tensor = Counting({2, 3});
   const Tensor transposed = tensor.View({3, 2}, {1, 3}, 0);
