@@ -16,45 +16,59 @@ HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Dequantizes `count` rows of one word from code `first` on, row by row so that cache lines are
-// written whole.
+// The value of the lowest code of each word.
 template <class C>
-HWY_ATTR HWY_INLINE void DequantizeWord(const Scaling<C, kNarrow>& scaling, const uint8_t* words,
+HWY_ATTR HWY_INLINE Vector LowestCode(hn::Vec<Words> words, Vector scale, Vector zero) {
+  const Vector x = hn::ConvertTo(Floats(), hn::And(words, hn::Set(Words(), int32_t{C::kMask})));
+  return C::kHasZeroPoint ? hn::Mul(hn::Sub(x, zero), scale) : hn::MulAdd(x, scale, zero);
+}
+
+// Dequantizes `count` rows of one word from code `first` on, row by row so that cache lines are
+// written whole. Words are read once and shifted: stores leave no time for more loads.
+template <class C>
+HWY_ATTR HWY_INLINE void DequantizeWord(const Vector (&scale)[kNarrow],
+                                        const Vector (&zero)[kNarrow], const uint8_t* from,
                                         int first, int count, float* to) {
   const Floats d;
+  const Words words;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vector zero[kNarrow];
-  for (int v = 0; v < kNarrow; ++v) zero[v] = scaling.zero[0][v];
-  auto mask = Extraction<C>::MaskOf(first);
+  hn::Vec<Words> word[kNarrow];
+  for (int v = 0; v < kNarrow; ++v) {
+    const auto* const at = reinterpret_cast<const int32_t*>(from) + v * lanes;
+    word[v] = hn::ShiftRightSame(hn::LoadU(words, at), first * C::kBits);
+  }
   HWY_UNROLL(16)
-  for (int i = first; i < first + count; ++i) {
-    asm volatile("" : "+v"(mask.raw));
+  for (int i = 0; i < count; ++i) {
     HWY_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
-      hn::StoreU(scaling.At(words + v * lanes * 4, i, v, mask, zero[v]), d, to + v * lanes);
+      hn::StoreU(LowestCode<C>(word[v], scale[v], zero[v]), d, to + v * lanes);
+      word[v] = hn::ShiftRight<C::kBits>(word[v]);
     }
-    mask = Extraction<C>::Following(mask, i);
     to += kNarrow * lanes;
   }
 }
 
 template <class C>
 HWY_ATTR void DequantizeAs(const NBitPanel& panel, int64_t begin, int64_t end, float* to) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = kNarrow * lanes;
-  const int64_t block = panel.format.block;
   for (int64_t from = begin; from < end;) {
-    const int64_t until = std::min(end, Place::End(block, from));
+    const int64_t until = std::min(end, Place::End(panel.format.block, from));
     const Place place = Place::Of<C>(panel, width, from);
-    Scaling<C, kNarrow> scaling;
-    HWY_UNROLL(3)
-    for (int v = 0; v < kNarrow; ++v) scaling.Read(v, place.block + v * lanes, width);
+    Vector scale[kNarrow];
+    Vector zero[kNarrow];
+    for (int v = 0; v < kNarrow; ++v) {
+      scale[v] = hn::LoadU(d, place.block + v * lanes);
+      zero[v] = C::kHasZeroPoint ? hn::LoadU(d, place.block + width + v * lanes)
+                                 : hn::Mul(scale[v], hn::Set(d, -C::kMiddle));
+    }
     const uint8_t* words = place.words;
     ForEachWord<C>(from, until, [&](int64_t /*k*/, int first, int count) HWY_ATTR {
       if (count == C::kPerWord) {
-        DequantizeWord(*Opaque(&scaling), words, 0, C::kPerWord, to);
+        DequantizeWord<C>(scale, zero, words, 0, C::kPerWord, to);
       } else {
-        DequantizeWord(*Opaque(&scaling), words, first, count, to);
+        DequantizeWord<C>(scale, zero, words, first, count, to);
       }
       words += width * 4;
       to += count * width;
