@@ -163,7 +163,7 @@ void RegisterEinsum(OpRegistry& registry) {
   registry.Register({.domain = "",
                      .name = "Einsum",
                      .since = {12, 28},
-                     .inputs = {1, kVariadic},
+                     .inputs = ListOf(1),
                      .outputs = {1, 1},
                      .make = Make<Einsum>,
                      .traits = kMultiplies});

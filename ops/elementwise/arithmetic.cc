@@ -44,7 +44,7 @@ void RegisterVariadic(OpRegistry& registry, const ArithmeticEntry& entry) {
   registry.Register({.domain = entry.domain,
                      .name = entry.name,
                      .since = entry.since,
-                     .inputs = {1, kVariadic},
+                     .inputs = ListOf(1),
                      .outputs = {1, 1},
                      .make =
                          [entry](AttributeReader& /*unused*/) {

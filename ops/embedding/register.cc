@@ -6,7 +6,7 @@
 namespace attnrun::ops {
 
 void RegisterEmbedding(OpRegistry& registry) {
-  registry.Register({"attnrun", "EmbeddingSum", {1}, {3, 16}, {1, 1}, Make<EmbeddingSum>});
+  registry.Register({"attnrun", "EmbeddingSum", {1}, ListOf(3, 16), {1, 1}, Make<EmbeddingSum>});
   registry.Register({"attnrun", "MaskedMean", {1}, {2, 2}, {1, 1}, Make<MaskedMean>});
 }
 

@@ -26,11 +26,7 @@ absl::Status CheckCount(absl::string_view what, size_t count, Arity arity) {
 absl::Status CheckArity(const OpDef& def, const Node& node) {
   ATTNRUN_RETURN_IF_ERROR(CheckCount("inputs", node.inputs().size(), def.inputs));
   ATTNRUN_RETURN_IF_ERROR(CheckCount("outputs", node.outputs().size(), def.outputs));
-  // The standard's lists of any number of tensors, as Concat takes, have no gaps. Loop and its like
-  // may leave inputs out; they also give any number of outputs.
-  const bool is_list =
-      def.inputs.max == kVariadic && def.outputs.max != kVariadic && def.domain.empty();
-  const int required = is_list ? static_cast<int>(node.inputs().size()) : def.inputs.min;
+  const int required = def.inputs.is_list ? static_cast<int>(node.inputs().size()) : def.inputs.min;
   for (int i = 0; i < required; ++i) {
     if (node.input(i) == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("required input ", i, " is left out"));

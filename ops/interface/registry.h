@@ -26,8 +26,11 @@ class HasBody;
 struct Arity {
   int min = 0;
   int max = 0;
+  // True for a list of tensors, as Concat takes: none between others may be left out.
+  bool is_list = false;
 };
 inline constexpr int kVariadic = std::numeric_limits<int>::max();
+constexpr Arity ListOf(int min, int max = kVariadic) { return {min, max, true}; }
 
 // Makes an operator from its node's attributes. Remembers of the operator's class whether it
 // overrides Op::MakeKernel and has a body, which a function that returns an Op would hide.

@@ -15,7 +15,7 @@ namespace attnrun::ops {
 
 void RegisterMovement(OpRegistry& registry) {
   registry.Register({"", "CenterCropPad", {18}, {2, 2}, {1, 1}, Make<CenterCropPad>});
-  registry.Register({"", "Concat", {4, 11, 13}, {1, kVariadic}, {1, 1}, Make<Concat>, kAssembles});
+  registry.Register({"", "Concat", {4, 11, 13}, ListOf(1), {1, 1}, Make<Concat>, kAssembles});
   registry.Register(
       {"", "DepthToSpace", {1, 11, 13, 28}, {1, 1}, {1, 1}, Make<DepthToSpace>, kRearranges});
   registry.Register({"", "Expand", {8, 13}, {2, 2}, {1, 1}, Make<Expand>, kMovesElements});

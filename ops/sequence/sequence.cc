@@ -77,7 +77,7 @@ void RegisterSequence(OpRegistry& registry) {
   registry.Register({"",
                      "SequenceConstruct",
                      {11},
-                     {1, kVariadic},
+                     ListOf(1),
                      {1, 1},
                      Make<SequenceConstruct>,
                      Kinds(TensorsToSequence)});

@@ -56,6 +56,11 @@ TEST(EmbeddingSumTest, ErrorsSayWhatIsWrong) {
   other.Input(table).Input(Make<int64_t>({1}, {0})).Input(Make<float>({2, 2}, {1, 2, 3, 4}));
   EXPECT_THAT(std::string(other.Reference().status().message()),
               HasSubstr("tables of equal width"));
+  // Found by the fuzzer of rules.
+  OpTester gap = Sum();
+  gap.Input(table).Input(Make<int64_t>({1}, {0})).NoInput().Input(table);
+  EXPECT_THAT(std::string(gap.Reference().status().message()),
+              HasSubstr("required input 2 is left out"));
 }
 
 TEST(MaskedMeanTest, AveragesUnmaskedTokens) {
