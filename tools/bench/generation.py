@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures generation beside onnxruntime-genai: python -m tools.bench.generation FOLDER.
+"""Measures generation beside onnxruntime-genai and llama.cpp: python -m tools.bench.generation FOLDER.
 
 FOLDER is what onnxruntime-genai's builder writes. Engines take turns, each turn in a process of its
-own. Without the package onnxruntime_genai, attnrun is measured alone.
+own. onnxruntime-genai takes part if its package is there, llama.cpp with --llama-cpp.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tools.bench import llama_cpp
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = "onnxruntime_genai"
@@ -66,22 +68,41 @@ def theirs(arguments: argparse.Namespace) -> Report:
         return output_of(command + sizes)
 
 
+def llamas(arguments: argparse.Namespace) -> Report:
+    sizes = (arguments.prompt_tokens, arguments.new_tokens, arguments.threads)
+    return llama_cpp.measure(llama_cpp.MODEL, *sizes)
+
+
+def ratio_of(
+    mine: Sequence[Report], theirs: Sequence[Report], key: str, more: bool
+) -> str:
+    """The median of the turns' ratios; above 1 where attnrun is better."""
+    if key not in theirs[0]:
+        return "-"
+    ratios = [own[key] / other[key] for own, other in zip(mine, theirs, strict=True)]
+    return f"{statistics.median(ratios if more else [1 / ratio for ratio in ratios]):.2f}"
+
+
 def show(turns: Mapping[str, Sequence[Report]]) -> None:
     width = shutil.get_terminal_size((80, 24)).columns
-    names = list(turns)
-    print(" ".join(f"{name:>18}" for name in ["", *names, "ratio"])[:width])
+    own, *peers = turns
+    header = ["", own]
+    for peer in peers:
+        header += [peer, "ratio"]
+    rows = [header]
     for key, title, more in FIGURES:
         best = max if more else min
-        cells = [f"{best(report[key] for report in turns[name]):.1f}" for name in names]
-        if len(names) == 2:
-            pairs = zip(turns[names[0]], turns[names[1]], strict=True)
-            ratios = [mine[key] / other[key] for mine, other in pairs]
-            ratio = statistics.median(ratios if more else [1 / value for value in ratios])
-            cells.append(f"{ratio:.2f}")
-        print(" ".join(f"{cell:>18}" for cell in [title, *cells])[:width])
-    share = max(report["share_of_bandwidth"] or 0 for report in turns[names[0]])
+        cells = [title, f"{best(report[key] for report in turns[own]):.1f}"]
+        for peer in peers:
+            figures = [report[key] for report in turns[peer] if key in report]
+            cells.append(f"{best(figures):.1f}" if figures else "-")
+            cells.append(ratio_of(turns[own], turns[peer], key, more))
+        rows.append(cells)
+    for row in rows:
+        print(" ".join(f"{cell:>18}" for cell in row)[:width])
+    share = max(report["share_of_bandwidth"] or 0 for report in turns[own])
     if share > 0:
-        print(f"{names[0]} decodes at {100 * share:.0f} % of the read bandwidth of memory")
+        print(f"{own} decodes at {100 * share:.0f} % of the read bandwidth of memory")
 
 
 def main() -> None:
@@ -93,11 +114,20 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--precision", default="float32", help="attnrun's")
     parser.add_argument("--json", action="store_true", help="print all turns")
+    parser.add_argument(
+        "--llama-cpp",
+        action="store_true",
+        help="build llama.cpp, and measure a model of the same shape with random weights",
+    )
     arguments = parser.parse_args()
     engines = {"attnrun": ours}
     has_config = (arguments.folder / "genai_config.json").exists()
     if has_config and importlib.util.find_spec(PEER) is not None:
         engines["onnxruntime-genai"] = theirs
+    if arguments.llama_cpp:
+        llama_cpp.build()
+        llama_cpp.write_model(arguments.folder, llama_cpp.MODEL)
+        engines["llama.cpp"] = llamas
     turns: dict[str, list[Report]] = {name: [] for name in engines}
     for _ in range(arguments.turns):
         for name, measure in engines.items():
