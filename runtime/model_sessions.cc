@@ -41,6 +41,17 @@ bool TakesOneId(const Session& session) {
   });
 }
 
+// kInvalidArgument if no cache has the type that was asked for.
+absl::Status CheckCacheType(const DecoderSession& decoder, DataType type) {
+  if (type == DataType::kFloat) return absl::OkStatus();
+  for (const ValueInfo& info : decoder.session.inputs()) {
+    if (decoder.carried.contains(info.name) && info.type == type) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no cache can be kept as ", Name(type),
+                   ": expected a float input to which positions are appended"));
+}
+
 }  // namespace
 
 bool HasInput(const Session& session, absl::string_view name) {
@@ -100,7 +111,13 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
     ATTNRUN_ASSIGN_OR_RETURN(const bool shortens, MayShorten(files.encoder));
     if (shortens) settings.anonymous_extents_of = {"encoder_attention_mask"};
   }
+  if (!files.decoder_with_past.empty() && settings.cache_type != DataType::kFloat) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        files.decoder_with_past, ": a decoder in two files keeps its caches as they are, but ",
+        Name(settings.cache_type), " was asked for"));
+  }
   ATTNRUN_ASSIGN_OR_RETURN(DecoderSession decoder, DecoderSession::Load(files.decoder, settings));
+  ATTNRUN_RETURN_IF_ERROR(Annotate(CheckCacheType(decoder, settings.cache_type), files.decoder));
   ModelSessions sessions{std::move(decoder), std::nullopt, std::nullopt, std::nullopt};
   if (!files.decoder_with_past.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.with_past,

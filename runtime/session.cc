@@ -11,6 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "anonymous_extents.h"
+#include "cache_type.h"
 #include "checked_options.h"
 #include "core/exceptions.h"
 #include "core/fork.h"
@@ -97,6 +98,10 @@ class Session::Impl {
       kernels = {precision_, cache.has_value() ? &*cache : nullptr};
     }
     StateLayout layout = MakeStateLayout(*model_.graph, inputs_, outputs_);
+    if (options.cache_type != DataType::kFloat) {
+      ATTNRUN_RETURN_IF_ERROR(
+          StoreCachesAs(options.cache_type, *model_.graph, layout, inputs_, outputs_));
+    }
     layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
     layout_ = std::make_shared<const StateLayout>(std::move(layout));
     ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
@@ -325,8 +330,8 @@ class Session::Impl {
 
   loader::Model model_;
   const int threads_;
-  const std::vector<ValueInfo> inputs_;
-  const std::vector<ValueInfo> outputs_;
+  std::vector<ValueInfo> inputs_;
+  std::vector<ValueInfo> outputs_;
   const InputRules input_rules_;
   // The positions of the outputs.
   std::vector<int> all_outputs_;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "attnrun/data_type.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,6 +37,25 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float*
     hn::StoreU(hn::Mul(hn::LoadU(d, from), by), d, to);
   }
   if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
+}
+
+// Reads `rows` rows of `size` halves, `stride` apart, as adjacent floats.
+inline void WidenRows(const uint16_t* HWY_RESTRICT from, int64_t stride, int64_t rows, int64_t size,
+                      DataType type, float* HWY_RESTRICT to) {
+  const FloatTag d;
+  const hn::Rebind<uint16_t, FloatTag> bits;
+  const hn::Rebind<hwy::float16_t, FloatTag> float16;
+  const hn::RebindToUnsigned<FloatTag> wide;
+  constexpr auto kStep = static_cast<int64_t>(kLanes);
+  const auto widen = [&](auto halves) HWY_ATTR {
+    if (type == DataType::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, halves)));
+  };
+  for (; rows > 0; --rows, from += stride, to += size) {
+    int64_t i = 0;
+    for (; i + kStep <= size; i += kStep) hn::StoreU(widen(hn::LoadU(bits, from + i)), d, to + i);
+    if (i < size) hn::StoreN(widen(hn::LoadN(bits, from + i, size - i)), d, to + i, size - i);
+  }
 }
 
 // Copies channels that are `stride` apart to adjacent floats.

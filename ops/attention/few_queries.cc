@@ -58,8 +58,6 @@ namespace {
 // The least number of floats of the cache per thread: some microseconds.
 constexpr int64_t kLeastPerThread = 1 << 14;
 
-int64_t RowsOf(const AttentionProblem& p) { return p.queries * (p.query_heads / p.kv_heads); }
-
 // The heads of k and v of all samples, and what has been computed of them.
 class Heads {
  public:

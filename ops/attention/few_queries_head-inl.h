@@ -75,14 +75,41 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
   ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, factor, scores + t, kKeyTile);
 }
 
+// The keys of a tile. A cache of halves is widened into `copy`, which stays in the nearest cache.
+inline CacheRows KeysOf(const FewQueriesHead& head, const NeededTile& tile, float* copy) {
+  const AttentionProblem& p = head.problem;
+  const HeadStrides& strides = p.k_strides;
+  const int64_t at = head.block.sample * strides.batch + head.block.kv_head * strides.head +
+                     tile.first * strides.sequence;
+  if (!p.halves.exists()) {
+    return {p.k + at, strides.sequence, ValidKeys(p, head.block.sample) - tile.first};
+  }
+  WidenRows(p.halves.k + at, strides.sequence, tile.keys, p.head_size, p.halves.type, copy);
+  return {copy, p.head_size, tile.keys};
+}
+
+// The same of some channels of the values.
+inline CacheRows ValuesOf(const FewQueriesHead& head, const NeededTile& tile, IndexRange channels,
+                          float* copy) {
+  const AttentionProblem& p = head.problem;
+  const HeadStrides& strides = p.v_strides;
+  const int64_t at = head.block.sample * strides.batch + head.block.kv_head * strides.head +
+                     tile.first * strides.sequence + channels.begin;
+  if (!p.halves.exists()) return {p.v + at, strides.sequence, tile.keys};
+  WidenRows(p.halves.v + at, strides.sequence, tile.keys, channels.size(), p.halves.type, copy);
+  return {copy, channels.size(), tile.keys};
+}
+
+// The floats of a tile of keys or values that are widened.
+inline constexpr int64_t kTileFloats = kKeyTile * kLargestFewQueriesHead;
+
 // The scores of a tile, changed by softcap, bias, mask and position.
 inline void ScoreTile(const FewQueriesHead& head, int64_t index) {
   const AttentionProblem& p = head.problem;
   const QueryBlock& block = head.block;
   const NeededTile& tile = head.tiles[index];
-  const CacheRows keys = {p.k + block.sample * p.k_strides.batch +
-                              block.kv_head * p.k_strides.head + tile.first * p.k_strides.sequence,
-                          p.k_strides.sequence, ValidKeys(p, block.sample) - tile.first};
+  HWY_ALIGN float copy[kTileFloats];
+  const CacheRows keys = KeysOf(head, tile, copy);
   float* const scores = head.Scores(index);
   for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
     const float* const q = head.scratch + head.layout.queries + row * p.head_size;
@@ -172,12 +199,10 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
   for (int64_t row = 0; row < block.rows; ++row) {
     std::fill_n(sums_of(row), channels.size(), 0.0F);
   }
-  const float* const first =
-      p.v + block.sample * p.v_strides.batch + block.kv_head * p.v_strides.head + channels.begin;
+  HWY_ALIGN float copy[kTileFloats];
   for (int64_t index = 0; index < head.num_tiles; ++index) {
     const NeededTile& tile = head.tiles[index];
-    const CacheRows values = {first + tile.first * p.v_strides.sequence, p.v_strides.sequence,
-                              tile.keys};
+    const CacheRows values = ValuesOf(head, tile, channels, copy);
     for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
       const auto rows = std::min<int64_t>(block.rows - row, kRowsAtOnce);
       const auto function = rows == 1 ? &AddTile<1> : rows == 2 ? &AddTile<2> : &AddTile<3>;

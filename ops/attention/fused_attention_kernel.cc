@@ -19,15 +19,26 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-// The inputs, with half-precision ones converted to floats. Inputs that are the same view (packed
-// Q, K and V) are converted once.
+// True if k and v are halves that attention may read as they are: a cache, rather than parts of one
+// tensor with q, which is best converted once.
+bool IsHalfCache(const OpContext& context, const FusedAttentionShape& shape) {
+  const Tensor& k = context.input(FusedAttention::kKey);
+  const Tensor& v = context.input(FusedAttention::kValue);
+  return k.type() == v.type() && k.type() != DataType::kFloat && shape.k.strides.channel == 1 &&
+         shape.v.strides.channel == 1 && !context.wants_output(1) &&
+         !IsSameView(k, context.input(FusedAttention::kQuery));
+}
+
+// The inputs, with half-precision ones converted to floats, but for k and v if `keeps_cache`. Inputs
+// that are the same view (packed Q, K and V) are converted once.
 using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
-absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context) {
+absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, bool keeps_cache) {
   FusedInputs inputs;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
     if (i == FusedAttention::kMask || inputs[i].type() == DataType::kFloat) continue;
+    if (keeps_cache && (i == FusedAttention::kKey || i == FusedAttention::kValue)) continue;
     if (i > 0 && context.has_input(i - 1) && IsSameView(context.input(i), context.input(i - 1))) {
       inputs[i] = inputs[i - 1];
       continue;
@@ -42,8 +53,20 @@ absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context) {
 using Offsets = absl::InlinedVector<int64_t, 16>;
 
 // The address of element (0, 0, 0, 0). A tensor without elements has no address to add to.
-const float* First(const Tensor& tensor, const HeadView& view) {
-  return tensor.num_elements() == 0 ? tensor.data<float>() : tensor.data<float>() + view.offset;
+template <typename T>
+const T* First(const Tensor& tensor, const HeadView& view) {
+  const auto* const data = static_cast<const T*>(tensor.raw());
+  return tensor.num_elements() == 0 ? data : data + view.offset;
+}
+
+void SetCache(const Tensor& k, const Tensor& v, const FusedAttentionShape& shape,
+              AttentionProblem& problem) {
+  if (k.type() == DataType::kFloat) {
+    problem.k = First<float>(k, shape.k);
+    problem.v = First<float>(v, shape.v);
+    return;
+  }
+  problem.halves = {First<uint16_t>(k, shape.k), First<uint16_t>(v, shape.v), k.type()};
 }
 
 template <typename T>
@@ -77,13 +100,14 @@ class FusedAttentionKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs, FloatInputs(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape given, op_.Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs,
+                             FloatInputs(context, !bf16_ && IsHalfCache(context, given)));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);
-    problem.q = First(inputs[FusedAttention::kQuery], shape.q);
-    problem.k = First(inputs[FusedAttention::kKey], shape.k);
-    problem.v = First(inputs[FusedAttention::kValue], shape.v);
+    problem.q = First<float>(inputs[FusedAttention::kQuery], shape.q);
+    SetCache(inputs[FusedAttention::kKey], inputs[FusedAttention::kValue], shape, problem);
     const Shape scores = shape.ScoresShape();
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));

@@ -25,6 +25,11 @@ void SummarizeQueryMask(const AttentionProblem& problem, const QueryBlock& query
   }
 }
 
+void WidenHead(const uint16_t* from, int64_t stride, int64_t rows, int64_t size, DataType type,
+               float* to) {
+  WidenRows(from, stride, rows, size, type, to);
+}
+
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -47,6 +52,7 @@ namespace {
 
 HWY_EXPORT(AttendBlock);
 HWY_EXPORT(SummarizeQueryMask);
+HWY_EXPORT(WidenHead);
 
 // Rows per block: enough that packing its keys costs little beside computing with them; few enough
 // that its sums stay in the second-level cache and every thread has work.
@@ -105,17 +111,32 @@ absl::StatusOr<MaskSummary> SummarizeMask(const AttentionProblem& p, Allocator& 
   return summary;
 }
 
-}  // namespace
+// Widens `heads` of the cache, [batch, kv_heads, keys, size] with these strides, which become those
+// of the result.
+absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const uint16_t* heads, int64_t size,
+                             HeadStrides& strides, Allocator& allocator) {
+  const int64_t samples = strides.batch == 0 ? 1 : p.batch;
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor floats,
+      Tensor::Allocate(DataType::kFloat, {samples, p.kv_heads, p.keys, size}, allocator));
+  auto* const to = floats.mutable_data<float>();
+  ParallelFor(samples * p.kv_heads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const uint16_t* const head =
+          heads + i / p.kv_heads * strides.batch + i % p.kv_heads * strides.head;
+      HWY_DYNAMIC_DISPATCH(WidenHead)
+      (head, strides.sequence, p.keys, size, p.halves.type, to + i * p.keys * size);
+    }
+  });
+  const int64_t head = p.keys * size;
+  strides = {.batch = samples == 1 ? 0 : p.kv_heads * head, .sequence = size, .head = head};
+  return floats;
+}
 
-absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator) {
-  const int64_t rows = problem.queries * (problem.query_heads / problem.kv_heads);
-  if (problem.batch * rows * problem.value_size == 0) return absl::OkStatus();
-  Tensor table;
-  ATTNRUN_ASSIGN_OR_RETURN(const MaskSummary summary, SummarizeMask(problem, allocator, table));
-  if (HasFewQueries(problem)) {
-    ATTNRUN_ASSIGN_OR_RETURN(const bool done, AttendFewQueries(problem, summary, allocator));
-    if (done) return absl::OkStatus();
-  }
+// Computes block after block of queries.
+absl::Status AttendBlocks(const AttentionProblem& problem, const MaskSummary& summary,
+                          Allocator& allocator) {
+  const int64_t rows = RowsOf(problem);
   const int64_t rows_per_block = RowsPerBlock(problem);
   const int64_t blocks = DivCeil(rows, rows_per_block);
   const int64_t total = problem.batch * problem.kv_heads * blocks;
@@ -141,6 +162,27 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
   };
   return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1,
                                 BlockScratch(problem, rows_per_block).total, allocator, run);
+}
+
+}  // namespace
+
+absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allocator) {
+  if (problem.batch * RowsOf(problem) * problem.value_size == 0) return absl::OkStatus();
+  Tensor table;
+  ATTNRUN_ASSIGN_OR_RETURN(const MaskSummary summary, SummarizeMask(problem, allocator, table));
+  if (HasFewQueries(problem)) {
+    ATTNRUN_ASSIGN_OR_RETURN(const bool done, AttendFewQueries(problem, summary, allocator));
+    if (done) return absl::OkStatus();
+  }
+  if (!problem.halves.exists()) return AttendBlocks(problem, summary, allocator);
+  AttentionProblem floats = problem;
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, Widen(problem, problem.halves.k, problem.head_size,
+                                                 floats.k_strides, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor v, Widen(problem, problem.halves.v, problem.value_size,
+                                                 floats.v_strides, allocator));
+  floats.k = k.data<float>();
+  floats.v = v.data<float>();
+  return AttendBlocks(floats, summary, allocator);
 }
 
 int64_t AttentionFlops(const AttentionProblem& problem) {

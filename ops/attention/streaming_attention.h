@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "attnrun/data_type.h"
 #include "attnrun/tensor.h"
 
 namespace attnrun::ops {
@@ -29,6 +30,16 @@ struct ScoreOperand {
   int64_t key = 0;
 };
 
+// Keys and values of 2 bytes each, as a cache may hold them. They are read as floats, which is exact.
+struct HalfCache {
+  const uint16_t* k = nullptr;
+  const uint16_t* v = nullptr;
+  // kBfloat16 or kFloat16; kFloat if there is no such cache.
+  DataType type = DataType::kFloat;
+
+  bool exists() const { return type != DataType::kFloat; }
+};
+
 // y = softmax(cap(scale * q k^T) + bias) v for every head, on float: q [batch, queries,
 // query_heads, head_size], k [batch, keys, kv_heads, head_size], v [batch, keys, kv_heads,
 // value_size], y [batch, queries, query_heads, value_size], each with its own strides. Head n of q
@@ -46,6 +57,8 @@ struct AttentionProblem {
   const float* q = nullptr;
   const float* k = nullptr;
   const float* v = nullptr;
+  // In place of k and v, with their strides, of which those of channels must be 1.
+  HalfCache halves;
   float* y = nullptr;
   // y rounded to bf16, in place of `y`, if it is not null.
   uint16_t* bf16_y = nullptr;
@@ -84,6 +97,11 @@ struct AttentionProblem {
   // True if a row with a score that is NaN or infinite gives masked_row instead of NaN.
   bool nan_row_is_zero = false;
 };
+
+// The rows of q that share a head of k and v.
+inline int64_t RowsOf(const AttentionProblem& problem) {
+  return problem.queries * (problem.query_heads / problem.kv_heads);
+}
 
 // The part of the problem that all attention operators describe alike: the sizes of `shape`,
 // softcap, causal and windows of `op`.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -16,9 +18,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Generator Load(const std::string& file, int threads = 0, const GeneratorOptions& options = {}) {
+Generator Load(const std::string& file, int threads = 0, const GeneratorOptions& options = {},
+               DataType cache_type = DataType::kFloat) {
   SessionOptions session;
   session.threads = threads;
+  session.cache_type = cache_type;
   auto generator = Generator::Load(InModels(file), session, options);
   EXPECT_TRUE(generator.ok()) << generator.status();
   return *std::move(generator);
@@ -145,6 +149,44 @@ TEST_P(GenerationTest, ASecondQuestionReadsOnlyWhatIsNew) {
   const auto second = generator.Generate({request}, config);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->reused_tokens, static_cast<int64_t>(request.prompt.size()) - 3);
+}
+
+// The sum of the differences of the distributions behind the prompt.
+double Distance(const Answer& a, const Answer& b) {
+  std::map<int64_t, float> probabilities;
+  for (const auto& [id, log] : a[0].second[0]) probabilities[id] += std::exp(log);
+  for (const auto& [id, log] : b[0].second[0]) probabilities[id] -= std::exp(log);
+  double sum = 0;
+  for (const auto& [id, difference] : probabilities) sum += std::fabs(difference);
+  return sum;
+}
+
+TEST_P(GenerationTest, CachesOfHalvesGiveTheSameInAnySteps) {
+  const Generator exact = Load(GetParam());
+  GeneratorOptions apart;
+  apart.prefix_cache_bytes = 0;
+  for (const DataType type : {DataType::kBfloat16, DataType::kFloat16}) {
+    const Generator alone = Load(GetParam(), 1, apart, type);
+    const Generator generator = Load(GetParam(), 2, {}, type);
+    Answer all;
+    for (size_t i = 0; i < Prompts().size(); ++i) {
+      GenerationConfig config = Drawn(0);
+      const Answer expected = Generated(alone, {Prompts()[i]}, config);
+      all.insert(all.end(), expected.begin(), expected.end());
+      // Logits are some units large, and follow keys and values with 8 or 11 bits.
+      const double distance = Distance(expected, Generated(exact, {Prompts()[i]}, config));
+      EXPECT_GT(distance, 0);
+      EXPECT_LT(distance, type == DataType::kBfloat16 ? 0.1 : 0.0125);
+      config.prompt_lookup_num_tokens = 3;
+      config.prefill_chunk_size = 2;
+      EXPECT_EQ(Generated(generator, {Prompts()[i]}, config), expected);
+    }
+    EXPECT_EQ(Generated(generator, Prompts(), Drawn(0)), all);
+    const auto bytes = [](const Generator& g) {
+      return *g.decoder().StateBytes({.batch = 1, .capacity = 64});
+    };
+    EXPECT_EQ(2 * bytes(generator), bytes(exact));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Decoders, GenerationTest, ::testing::ValuesIn(kDecoders),

@@ -23,16 +23,17 @@ std::string BytesOf(const Tensor& tensor) {
   return {dense.data<char>(), dense.byte_size()};
 }
 
-SessionOptions OneThread() {
+SessionOptions OneThread(DataType cache_type = DataType::kFloat) {
   SessionOptions options;
   options.threads = 1;
+  options.cache_type = cache_type;
   return options;
 }
 
 // The bytes outlive all sessions.
-Session Load(const std::string& bytes) {
+Session Load(const std::string& bytes, DataType cache_type = DataType::kFloat) {
   static std::list<std::string> models;
-  auto session = Session::LoadBytes(models.emplace_back(bytes), OneThread());
+  auto session = Session::LoadBytes(models.emplace_back(bytes), OneThread(cache_type));
   EXPECT_TRUE(session.ok()) << session.status();
   return *std::move(session);
 }
@@ -129,6 +130,36 @@ TEST(StateCachesTest, AWindowOfFixedExtentIsShifted) {
     ASSERT_GE(state.value("past.k").data<char>(), memory);
     ASSERT_LT(state.value("past.k").data<char>(), memory + bytes);
   }
+}
+
+// Also where a Slice cuts the cache.
+TEST(StateCachesTest, CachesOfHalvesStayInPlace) {
+  for (const bool cuts : {false, true}) {
+    const std::string model = cuts ? WindowModel(kWindow) : AppendModel();
+    const Session session = Load(model, DataType::kBfloat16);
+    EXPECT_EQ(session.inputs()[1].type, DataType::kBfloat16);
+    EXPECT_EQ(session.outputs()[1].type, DataType::kBfloat16);
+    StateOptions options;
+    options.capacity = 100;
+    State state = *session.NewState(options);
+    const size_t bytes = state.byte_size();
+    EXPECT_EQ(2 * bytes, Load(model).NewState(options)->byte_size());
+    ByHand by_hand(session, *Tensor::Allocate(DataType::kBfloat16, {1, 2, 0, kCacheWidth}));
+    for (int64_t at = 0; at < 100; ++at) {
+      const TensorMap inputs = WindowInputs(at, at + 1);
+      ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
+    }
+    EXPECT_EQ(state.byte_size(), bytes);
+    EXPECT_EQ(state.value("past.k").type(), DataType::kBfloat16);
+  }
+}
+
+TEST(StateCachesTest, TypesOfCachesThatCannotBeAreRefused) {
+  const std::string model = AppendModel();
+  const auto refused = Session::LoadBytes(model, OneThread(DataType::kInt8));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().message(),
+              HasSubstr("cache_type: expected float, float16 or bfloat16, but found int8"));
 }
 
 // Ends a run behind the node with this output.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -39,6 +40,14 @@ std::optional<StepBytes> BytesOfStep(const Generator& generator) {
   return StepBytes{info->parameter_bytes, static_cast<int64_t>(*two - *one)};
 }
 
+// The new tokens beside those with caches as the model declares them.
+struct Agreement {
+  // The tokens that are equal before the first that is not.
+  int64_t tokens = 0;
+  // The largest difference of the log-probabilities of these.
+  double largest_difference = 0;
+};
+
 struct GenerationReport {
   double prompt_tokens_per_second = 0;
   double decode_tokens_per_second = 0;
@@ -48,6 +57,8 @@ struct GenerationReport {
   double bandwidth = 0;
   double share = 0;
   int threads = 0;
+  // With --cache-type.
+  std::optional<Agreement> agreement;
 };
 
 // Ids that every vocabulary has. Lookups of other ids would take as long.
@@ -57,13 +68,50 @@ TokenIds Prompt(int64_t tokens) {
   return ids;
 }
 
-absl::Status Measure(const Options& options, const Generator& generator, GenerationReport& report) {
-  const GenerationBench& bench = *options.generation_bench;
+GenerationConfig ConfigOf(const GenerationBench& bench) {
   GenerationConfig config;
   config.max_new_tokens = bench.new_tokens;
   config.min_new_tokens = bench.new_tokens;
+  return config;
+}
+
+std::vector<GenerationRequest> RequestsOf(const GenerationBench& bench) {
   std::vector<GenerationRequest> requests(1);
   requests[0].prompt = Prompt(bench.prompt_tokens);
+  return requests;
+}
+
+// The tokens of one run, with their log-probabilities.
+absl::StatusOr<std::vector<std::pair<int64_t, float>>> TokensOf(const GenerationBench& bench,
+                                                                const Generator& generator) {
+  GenerateOptions options;
+  options.top_candidates = 1;
+  ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result,
+                           generator.Generate(RequestsOf(bench), ConfigOf(bench), options));
+  std::vector<std::pair<int64_t, float>> tokens;
+  for (const auto& candidates : result.sequences[0].candidates) tokens.push_back(candidates[0]);
+  return tokens;
+}
+
+absl::StatusOr<Agreement> CompareCaches(const Options& options, const Generator& generator) {
+  SessionOptions session = options.session;
+  session.cache_type = DataType::kFloat;
+  ATTNRUN_ASSIGN_OR_RETURN(const Generator exact, Generator::Load(options.model, session));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto expected, TokensOf(*options.generation_bench, exact));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto actual, TokensOf(*options.generation_bench, generator));
+  Agreement agreement;
+  for (size_t i = 0; i < actual.size() && actual[i].first == expected[i].first; ++i) {
+    ++agreement.tokens;
+    agreement.largest_difference = std::max<double>(
+        agreement.largest_difference, std::fabs(actual[i].second - expected[i].second));
+  }
+  return agreement;
+}
+
+absl::Status Measure(const Options& options, const Generator& generator, GenerationReport& report) {
+  const GenerationBench& bench = *options.generation_bench;
+  const GenerationConfig config = ConfigOf(bench);
+  const std::vector<GenerationRequest> requests = RequestsOf(bench);
   Progress progress;
   const int warmup = options.warmup.value_or(kGenerateWarmup);
   for (int run = -warmup; run < options.runs.value_or(kGenerateRuns); ++run) {
@@ -97,6 +145,10 @@ Json ToJson(const Options& options, const GenerationReport& report, absl::Durati
                {"peak_rss_mb", PeakMemoryMb()},
                {"threads", report.threads},
                {"read_gb_per_s", report.bandwidth * 1e-9}};
+  if (report.agreement.has_value()) {
+    json["equal_tokens"] = report.agreement->tokens;
+    json["largest_log_probability_difference"] = report.agreement->largest_difference;
+  }
   json["share_of_bandwidth"] = report.share > 0 ? Json(report.share) : Json(nullptr);
   return json;
 }
@@ -112,6 +164,11 @@ void PrintText(const Options& options, const GenerationReport& report, absl::Dur
   if (report.share > 0) {
     std::cout << absl::StrFormat("bandwidth    %.0f %% of the %.1f GB/s that memory gives\n",
                                  100 * report.share, report.bandwidth * 1e-9);
+  }
+  if (report.agreement.has_value()) {
+    std::cout << absl::StrFormat(
+        "agreement    %d tokens as with float32 caches, log-probabilities differ by up to %.2g\n",
+        report.agreement->tokens, report.agreement->largest_difference);
   }
   constexpr double kMebi = 1 << 20;
   std::cout << absl::StrFormat(
@@ -137,6 +194,9 @@ absl::Status BenchGenerate(const Options& options) {
   }
   GenerationReport report;
   ATTNRUN_RETURN_IF_ERROR(Measure(options, generator, report));
+  if (options.session.cache_type != DataType::kFloat) {
+    ATTNRUN_ASSIGN_OR_RETURN(report.agreement, CompareCaches(options, generator));
+  }
   report.threads = generator.decoder().threads();
   report.bandwidth = MeasureMemoryBandwidth(report.threads);
   const std::optional<StepBytes> step = BytesOfStep(generator);

@@ -242,6 +242,19 @@ CLI::Option* AddGenerationBench(CLI::App& app, Options& options) {
   return generate;
 }
 
+CLI::Option* AddCacheType(CLI::App& app, Options& options) {
+  const std::map<std::string, DataType> types = {{"float32", DataType::kFloat},
+                                                 {"float16", DataType::kFloat16},
+                                                 {"bfloat16", DataType::kBfloat16}};
+  return app
+      .add_option(
+          "--cache-type", options.session.cache_type,
+          "Keep keys and values as float32 (default), or as float16 or bfloat16 (lossy; half "
+          "the memory)")
+      ->transform(CLI::CheckedTransformer(types).description(""))
+      ->type_name("TYPE");
+}
+
 void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* sweep = app.add_option_function<std::string>(
       "--sweep", [&options](const std::string& text) { SetSweep(text, options); },
@@ -253,7 +266,9 @@ void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* callers = app.add_option_function<std::string>(
       "--callers", [&options](const std::string& text) { SetCallers(text, options); },
       "Measure with these numbers of threads that run the model at once: 1,2,4");
-  AddGenerationBench(app, options)->excludes(sweep)->excludes(stream)->excludes(callers);
+  CLI::Option* generation = AddGenerationBench(app, options);
+  generation->excludes(sweep)->excludes(stream)->excludes(callers);
+  AddCacheType(app, options)->needs(generation);
   callers->type_name("N,N,...");
   sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
   stream->type_name("NAME=LOW..HIGH")->excludes(callers);
@@ -272,6 +287,7 @@ void AddGenerateCommand(CLI::App& app, Options& options) {
               "An input of the encoder from a file, .npy or .pb, with a row for each request")
       ->type_name("NAME=FILE");
   AddSessionOptions(command, options);
+  AddCacheType(command, options);
 }
 
 // Adds a command; all but `ops` take a model.

@@ -74,6 +74,12 @@ struct SessionOptions {
   // Inputs whose named extents say nothing of those of other inputs, for a model that gives two lengths
   // one name. Names of no input have no effect.
   std::vector<std::string> anonymous_extents_of;
+  // The type in which states hold caches of keys and values that the model declares as float: kFloat,
+  // or lossy kBfloat16 or kFloat16, which take half the memory and its bandwidth. New positions are
+  // rounded before attention reads them. Session::inputs and outputs then have this type for such a
+  // cache. Concerns caches that are appended to and windows; others, as those in the branches of an
+  // If, stay as they are. Load fails with kInvalidArgument for other types.
+  DataType cache_type = DataType::kFloat;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
   // of packing again. Created if missing; empty for no cache.
   // An entry is used only for a model with the same contents. Load hashes the model's files, and

@@ -14,6 +14,7 @@
 
 #include "core/parallel.h"
 #include "ops/attention/streaming_attention.h"
+#include "ops/tensors/half.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -59,8 +60,12 @@ struct Attention {
     ops::AttentionProblem some = p;
     some.queries = count;
     some.q = q.data() + first * p.head_size;
-    some.k = k.data();
-    some.v = v.data();
+    if (halves == DataType::kFloat) {
+      some.k = k.data();
+      some.v = v.data();
+    } else {
+      some.halves = {half_k.data(), half_v.data(), halves};
+    }
     some.y = y.data() + first * p.head_size;
     shifted.assign(offsets.begin(), offsets.end());
     for (int64_t& offset : shifted) offset += first;
@@ -70,7 +75,25 @@ struct Attention {
     return some;
   }
 
+  // Rounds keys and values to halves.
+  void Round(bool bf16) {
+    half_k = Rounded(k, bf16);
+    half_v = Rounded(v, bf16);
+  }
+
+  static std::vector<uint16_t> Rounded(std::vector<float>& floats, bool bf16) {
+    const auto count = static_cast<int64_t>(floats.size());
+    std::vector<uint16_t> halves(floats.size());
+    (bf16 ? ops::NarrowToBf16 : ops::NarrowToFloat16)(floats.data(), count, halves.data());
+    (bf16 ? ops::WidenBf16 : ops::WidenFloat16)(halves.data(), count, floats.data());
+    return halves;
+  }
+
   ops::AttentionProblem p;
+  // If not kFloat, the problem has the halves in place of k and v.
+  DataType halves = DataType::kFloat;
+  std::vector<uint16_t> half_k = {};
+  std::vector<uint16_t> half_v = {};
   std::vector<float> q;
   std::vector<float> k;
   std::vector<float> v;
@@ -120,6 +143,33 @@ TEST(FewQueriesTest, BitsAreThoseOfManyQueries) {
         SCOPED_TRACE(std::to_string(size) + " " + std::to_string(group) + " " +
                      std::to_string(keys));
         ExpectSameBits({20, keys, group, size, generator}, true);
+      }
+    }
+  }
+}
+
+// Halves are widened tile by tile for few queries, and at once for many.
+TEST(FewQueriesTest, ACacheOfHalvesGivesTheBitsOfItsFloats) {
+  std::mt19937 generator(Seed());
+  for (const bool bf16 : {false, true}) {
+    for (const int64_t size : {16, 48, 256}) {
+      for (const bool heads_first : {false, true}) {
+        for (const int64_t keys : {77, 300}) {
+          Attention attention(20, keys, 3, size, generator);
+          if (!heads_first) {
+            const int64_t row = kKvHeads * size;
+            attention.p.k_strides = attention.p.v_strides = {keys * row, row, size, 1};
+          }
+          attention.Round(bf16);
+          const std::vector<float> expected = Attend(attention, 20);
+          attention.halves = bf16 ? DataType::kBfloat16 : DataType::kFloat16;
+          for (const int threads : {1, 2}) {
+            SetNumThreads(threads);
+            EXPECT_EQ(Attend(attention, 20), expected);
+            EXPECT_EQ(Attend(attention, 1), expected);
+            EXPECT_EQ(Attend(attention, 3), expected);
+          }
+        }
       }
     }
   }
