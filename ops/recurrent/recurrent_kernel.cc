@@ -35,7 +35,11 @@ class RecurrentKernel final : public Kernel {
   }
 
   bool Accepts(const OpContext& context) const override {
-    if (!IsFloatOrHalf(context.input(kX).type())) return false;
+    const DataType type = context.input(kX).type();
+    // DynamicQuantizeLSTM takes float alone.
+    if (form_ == WeightForm::kIntegers ? type != DataType::kFloat : !IsFloatOrHalf(type)) {
+      return false;
+    }
     const std::optional<RecurrentExtents> extents = ExtentsOf(a_, form_, context);
     return extents.has_value() && LengthsOf(*extents, context).has_value();
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/elements.h"
 #include "core/parallel.h"
 #include "support/op_tester.h"
 
@@ -26,7 +27,8 @@ class RandomLstm {
     op.Attribute("direction", directions == 2 ? std::string("bidirectional") : one_way);
     op.Attribute("hidden_size", hidden).Attribute("input_forget", Number(0, 1));
     if (Coin()) op.Attribute("clip", 0.75F);
-    op.Input(RandomFloats({steps, batch, width}, generator_));
+    const Tensor x = RandomFloats({steps, batch, width}, generator_);
+    op.Input(*FromDoubles(x_type, x.shape(), *ToDoubles(x)));
     type_ = Coin() ? DataType::kInt8 : DataType::kUint8;
     for (const int64_t depth : {width, hidden}) op.Constant(Bytes({directions, depth, 4 * hidden}));
     Optional(op, {directions, 8 * hidden});
@@ -45,6 +47,7 @@ class RandomLstm {
   int64_t hidden = 0;
   int64_t batch = 0;
   int64_t directions = 0;
+  DataType x_type = DataType::kFloat;
 
  private:
   int64_t Number(int64_t low, int64_t high) {
@@ -94,6 +97,16 @@ TEST(DynamicQuantizeLstmKernelTest, StepsAgreeWithReference) {
     const auto actual = op.Kernel().value();
     for (size_t k = 0; k < 3; ++k) ExpectClose(actual[k], expected[k], 1.0 / 255);
   }
+}
+
+// Found by the fuzzer of operators: the kernel took halves.
+TEST(DynamicQuantizeLstmKernelTest, TakesFloatsAlone) {
+  std::mt19937 generator(Seed());
+  RandomLstm random(generator);
+  random.x_type = DataType::kBfloat16;
+  const OpTester op = random.Draw(2);
+  EXPECT_FALSE(op.Reference().ok());
+  EXPECT_FALSE(op.Kernel().ok());
 }
 
 TEST(DynamicQuantizeLstmKernelTest, BitsDoNotDependOnThreads) {

@@ -93,7 +93,7 @@ bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
   if (data == nullptr || indices == nullptr || data->empty() || indices->empty()) return false;
   const auto axis = AttributeOr<int64_t>(*node, "axis", 0);
-  if (axis != -1 && axis + 1 != std::ssize(*data)) return false;
+  if (axis != -1 && axis != std::ssize(*data) - 1) return false;
   // GatherElements allows fewer indices than rows of the data; broadcasting does not.
   std::vector<SymInt> shape = *data;
   shape.back() = indices->back();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "support/optimizer_tester.h"
@@ -115,6 +116,16 @@ TEST(TakeAlongAxisTest, FewerIndicesThanRowsStay) {
 }
 
 // Found by the fuzzer of models: no run succeeds, but the graph is optimized before that is known.
+// Found by the fuzzer of rules.
+TEST(TakeAlongAxisTest, AnAxisThatIsNoneStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {4, 6});
+    Value* index = b.Input("i", DataType::kInt64, {4, 6});
+    b.Output(b.Op("GatherElements", {x, index}, {{"axis", std::numeric_limits<int64_t>::max()}}));
+  });
+  EXPECT_EQ(test.Count("GatherElements"), 1);
+}
+
 TEST(TakeAlongAxisTest, AnIndexWithoutAxesStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {4, 6});
