@@ -45,6 +45,24 @@ Composite::Writer DynamicQuantizeMatMul(AttributeReader& /*attributes*/) {
   };
 }
 
+// MatMulBnb4-1 (A [..., K], B, absmax): Y = A·W^T, or A·W with transB = 0, where W is made of the codes
+// B and their factors as by attnrun.DequantizeBnb4. Attribute training_mode changes nothing.
+Composite::Writer MatMulBnb4(AttributeReader& attributes) {
+  const auto depth = attributes.Required<int64_t>("K");
+  const auto columns = attributes.Required<int64_t>("N");
+  const bool transposed = attributes.Int("transB", 1) != 0;
+  const AttributeMap weight = {{"K", transposed ? depth : columns},
+                               {"N", transposed ? columns : depth},
+                               {"block_size", attributes.Required<int64_t>("block_size")},
+                               {"quant_type", attributes.Required<int64_t>("quant_type")}};
+  attributes.Ignore("training_mode");
+  return [=](Body& b) {
+    b.ExpectFloats({b.input(0), b.input(2)});
+    Value* w = b.Op("attnrun::DequantizeBnb4", {b.input(1), b.input(2)}, weight);
+    b.Give(b.Op("MatMul", {b.input(0), transposed ? b.Op("Transpose", {w}) : w}));
+  };
+}
+
 // QGemm-1 (A, a_scale, a_zero_point, B, b_scale, b_zero_point, C?, y_scale?, y_zero_point?): Y =
 // alpha * a_scale * b_scale * ((A' - a_zero_point)·(B' - b_zero_point) + C), as float, or quantized
 // by y_scale and y_zero_point if these are given. A' [M, K] is A, or with transA its transpose; B'

@@ -16,11 +16,11 @@ using Description = Composite::Writer(AttributeReader& attributes);
 
 Description Attention, BiasSplitGelu, DynamicQuantizeMatMul, EmbedLayerNormalization, FastGelu,
     FusedConv, FusedGemm, FusedMatMul, GatedAdd, GatedRMSNorm, Gelu, GroupNorm, GroupQueryAttention,
-    LinearAttentionGate, MatMulIntegerToFloat, MRotaryEmbedding, MultiHeadAttention, NhwcConv,
-    QAttention, QEmbedLayerNormalization, QGemm, QLinearBinary, QLinearConcat, QLinearLeakyRelu,
-    QLinearPool, QLinearSoftmax, QLinearUnary, QLinearWhere, Quantization, QuickGelu,
-    RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization, SparseAttention,
-    TransposeMatMul;
+    LinearAttentionGate, MatMulBnb4, MatMulIntegerToFloat, MRotaryEmbedding, MultiHeadAttention,
+    NhwcConv, QAttention, QEmbedLayerNormalization, QGemm, QLinearBinary, QLinearConcat,
+    QLinearLeakyRelu, QLinearPool, QLinearSoftmax, QLinearUnary, QLinearWhere, Quantization,
+    QuickGelu, RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization,
+    SparseAttention, TransposeMatMul;
 
 struct Entry {
   const char* name;
@@ -48,6 +48,7 @@ constexpr Entry kDescribed[] = {
     {"GroupQueryAttention", {1, 16}, {1, 3}, GroupQueryAttention},
     {"LinearAttentionGate", {3, 4}, {1, 2}, LinearAttentionGate},
     {"MRotaryEmbedding", {4, 4}, {1, 1}, MRotaryEmbedding},
+    {"MatMulBnb4", {3, 3}, {1, 1}, MatMulBnb4},
     {"MatMulIntegerToFloat", {4, 7}, {1, 1}, MatMulIntegerToFloat},
     {"MultiHeadAttention", {1, 10}, {1, 3}, MultiHeadAttention},
     {"NhwcConv", {2, 3}, {1, 1}, NhwcConv},

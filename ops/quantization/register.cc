@@ -3,6 +3,7 @@
 
 #include "ops/interface/families.h"
 #include "ops/quantization/int8/qlinear_products.h"
+#include "ops/quantization/nbit/dequantize_bnb4.h"
 #include "ops/quantization/nbit/gather_block_quantized.h"
 #include "ops/quantization/nbit/matmul_nbits.h"
 #include "ops/quantization/qdq/quantize.h"
@@ -35,6 +36,7 @@ void RegisterQuantization(OpRegistry& registry) {
   registry.Register({kContribDomain, "MatMulNBits", {1}, {3, 6}, {1, 1}, Make<MatMulNBits>});
   registry.Register(
       {kContribDomain, "GatherBlockQuantized", {1}, {3, 4}, {1, 1}, Make<GatherBlockQuantized>});
+  registry.Register({"attnrun", "DequantizeBnb4", {1}, {2, 2}, {1, 1}, Make<DequantizeBnb4>});
 }
 
 }  // namespace attnrun::ops

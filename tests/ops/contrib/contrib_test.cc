@@ -179,6 +179,22 @@ TEST(ContribTest, MatMulIntegerToFloat) {
   ExpectClose(Reference(op), Make<float>({2, 2}, {9, 276, -244, 64536}), 0);
 }
 
+TEST(ContribTest, MatMulBnb4) {
+  OpTester op("MatMulBnb4", 1, kMicrosoft);
+  op.Attribute("K", int64_t{2}).Attribute("N", int64_t{2}).Attribute("block_size", int64_t{16});
+  op.Attribute("quant_type", int64_t{0});
+  // FP4's 1 and 0.5, then -0.25 and 0, times 4; high bits first.
+  op.Input(Make<float>({1, 2}, {3, 10})).Input(Make<uint8_t>({2}, {0x35, 0xF0}));
+  op.Input(Make<float>({1}, {4}));
+  ExpectClose(Reference(op), Make<float>({1, 2}, {3 * 4 + 10 * 2, -3}), 0);
+  op.Attribute("transB", int64_t{0});
+  ExpectClose(Reference(op), Make<float>({1, 2}, {3 * 4 - 10, 3 * 2}), 0);
+  op.Attribute("quant_type", int64_t{2});
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("expected quant_type to be 0 (FP4)"));
+  op.Attribute("quant_type", int64_t{1}).Attribute("N", int64_t{3});
+  EXPECT_THAT(op.Reference().status().message(), HasSubstr("expected B to be uint8[3]"));
+}
+
 TEST(ContribTest, DynamicQuantizeMatMul) {
   OpTester op("DynamicQuantizeMatMul", 1, kMicrosoft);
   // The range -1 to 1.55 gives a scale of 0.01 and a zero point of 100.
