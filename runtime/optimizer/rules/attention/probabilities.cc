@@ -2,6 +2,7 @@
 #include "optimizer/rules/attention/probabilities.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -26,11 +27,22 @@ Value* ChosenBehind(const Value& probabilities, const std::vector<Pattern>& inpu
   return nullptr;
 }
 
-// Follows Where(IsNaN(p), 0, p).
-Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
+// Where(IsNaN(p), 0, p), or null if there is none. Appends its nodes.
+Value* GuardOf(Value* probabilities, Facts& facts, std::vector<Node*>& nodes) {
   const Pattern p = Same(&probabilities);
-  Value* guarded =
-      ChosenBehind(*probabilities, {Op("IsNaN", {p}), Uniform(0), p}, facts, result.nodes);
+  return ChosenBehind(*probabilities, {Op("IsNaN", {p}), Uniform(0), p}, facts, nodes);
+}
+
+// Follows a guard, also one behind a Cast to another float, whose NaNs are the same.
+Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
+  Value* guarded = GuardOf(probabilities, facts, result.nodes);
+  for (Node* reader : probabilities->consumers()) {
+    if (guarded != nullptr || !IsOp(reader, "Cast")) continue;
+    if (!IsFloatingPoint(facts.Of(reader->output(0)).type)) continue;
+    std::vector<Node*> nodes = {reader};
+    guarded = GuardOf(reader->output(0), facts, nodes);
+    if (guarded != nullptr) absl::c_copy(nodes, std::back_inserter(result.nodes));
+  }
   if (guarded == nullptr) return probabilities;
   result.guarded = true;
   return guarded;

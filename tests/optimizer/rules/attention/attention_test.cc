@@ -262,5 +262,24 @@ TEST(AttentionFusionTest, AGuardAgainstNaNHoldsForNaNQueries) {
   }
 }
 
+// As converters to half precision write it that keep the Softmax in float.
+TEST(AttentionFusionTest, AGuardAgainstNaNMayStandBehindACast) {
+  const auto cast = [](GraphBuilder& b, Value* x, DataType type) {
+    return b.Op("Cast", {x}, {{"to", static_cast<int64_t>(type)}});
+  };
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* p = cast(b, b.Op("Softmax", {Scores(b)}), DataType::kDouble);
+    Value* zero = cast(b, Number(b, 0), DataType::kDouble);
+    p = b.Op("Where", {b.Op("IsNaN", {p}), zero, p});
+    b.Output(Finish(b, cast(b, p, DataType::kFloat)));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  EXPECT_EQ(test.Count("IsNaN"), 0);
+  std::vector<float> q(16, 1);
+  q[0] = NAN;
+  test.Dim("batch", 1).Dim("seq", 2).Feed("q", Make<float>({1, 2, 8}, q));
+  test.ExpectSameResults(kAttentionTolerance);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
