@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/small_groups_kernel.h"
 #include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
@@ -16,14 +17,6 @@
 
 namespace attnrun::ops {
 namespace {
-
-// True if `tensor` has no zero point, or one of its own type: one number, or one per channel.
-bool Fits(const Tensor& tensor, const Tensor* zero_point, int64_t channels) {
-  if (zero_point == nullptr) return true;
-  const int64_t count = zero_point->num_elements();
-  return zero_point->type() == tensor.type() && zero_point->rank() <= 1 &&
-         (count == 1 || count == channels);
-}
 
 using IntegerWeights = std::vector<std::shared_ptr<const Int8Panels>>;
 using Pack =
@@ -141,7 +134,8 @@ class ConvIntegerKernel final : public Kernel {
     const Tensor& w = context.input(1);
     const absl::StatusOr<ConvShape> shape = Resolve(context);
     return IsByte(x.type()) && IsByte(w.type()) && shape.ok() &&
-           Fits(x, OptionalInput(context, 2), 1) && Fits(w, OptionalInput(context, 3), shape->m);
+           FitsZeroPoint(x, OptionalInput(context, 2), 1) &&
+           FitsZeroPoint(w, OptionalInput(context, 3), shape->m);
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -230,7 +224,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(
   const bool constant = w.defined() && (!has_zero || context.constants[3].defined());
   const int64_t groups = attributes_.group;
   if (constant && IsByte(w.type()) && w.rank() > 2 && groups > 0 && w.dim(0) > 0 &&
-      w.dim(0) % groups == 0 && Fits(w, has_zero ? &context.constants[3] : nullptr, w.dim(0))) {
+      w.dim(0) % groups == 0 &&
+      FitsZeroPoint(w, has_zero ? &context.constants[3] : nullptr, w.dim(0))) {
+    if (SuitsSmallGroups(w, groups)) {
+      return MakeSmallGroupsKernel(attributes_, w, has_zero ? &context.constants[3] : nullptr);
+    }
     const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
     ATTNRUN_ASSIGN_OR_RETURN(
         weights, PackWeights(w, has_zero ? &context.constants[3] : nullptr, groups, pack));
