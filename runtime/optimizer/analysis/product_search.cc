@@ -54,10 +54,14 @@ class ProductSearch {
 
 }  // namespace
 
+bool IsQuantizer(const Node& node) {
+  return IsOp(&node, "QuantizeLinear") || IsOp(&node, "DynamicQuantizeLinear");
+}
+
 bool IsPassedThrough(const Node& node) {
   const ops::OpTraits& traits = ops::TraitsOf(node);
   return traits.elementwise || traits.moves_elements || traits.assembles || traits.works_on_rows ||
-         IsOp(&node, "QuantizeLinear") || IsOp(&node, "DequantizeLinear");
+         IsQuantizer(node) || IsOp(&node, "DequantizeLinear");
 }
 
 bool LeadsToProduct(const Value* value) {

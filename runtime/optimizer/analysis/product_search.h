@@ -6,6 +6,9 @@
 
 namespace attnrun::opt {
 
+// True for QuantizeLinear and DynamicQuantizeLinear.
+bool IsQuantizer(const Node& node);
+
 // True for operators that may stand between a projection and its attention: they work on elements
 // or on rows, or only move elements.
 bool IsPassedThrough(const Node& node);

@@ -57,12 +57,16 @@ class AttentionMatcher {
     const Value* value = softmax_.output(0);
     const Node* map = LinearMapBehind(*value);
     if (map == nullptr && !LeadsToProduct(value)) return false;
+    const Node& reader = *ReaderBehindViews(*value);
+    if (IsQuantizer(reader)) {
+      return Miss(absl::StrCat("behind the Softmax, ", reader.description(),
+                               " rounds the probabilities to integers"));
+    }
     if (!why.empty()) return Miss(why);
     if (map != nullptr) {
       return Miss(absl::StrCat("after the Softmax stands ", map->description(),
                                ", a linear map over heads"));
     }
-    const Node& reader = *ReaderBehindViews(*value);
     if (ops::TraitsOf(reader).multiplies) {
       return Miss(absl::StrCat("the Softmax runs over another axis than the keys, which ",
                                reader.description(), " sums over"));

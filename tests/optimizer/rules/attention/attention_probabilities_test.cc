@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/attention_graph.h"
 
 namespace attnrun::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Scores are sums of 4 products of numbers up to 5, whose errors the exponential magnifies.
 constexpr double kTolerance = 256 * kEpsilon;
@@ -37,6 +42,20 @@ TEST(AttentionProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+// As dynamic quantization of products of computed values leaves them.
+TEST(AttentionProbabilitiesTest, RoundedProbabilitiesAreReported) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    const std::vector<Value*> p = b.Ops("DynamicQuantizeLinear", 3, {Softmax(b)});
+    const std::vector<Value*> v = b.Ops("DynamicQuantizeLinear", 3, {Values(b)});
+    Value* rows = Transposed(b, v[0], {0, 1, 3, 2});
+    b.Output(b.Op("MatMulInteger", {p[0], rows, p[2], v[2]}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(test.Misses("attention"),
+              ElementsAre(AllOf(HasSubstr("(DynamicQuantizeLinear)"),
+                                HasSubstr("rounds the probabilities to integers"))));
 }
 
 TEST(AttentionProbabilitiesTest, OtherProductsStay) {
