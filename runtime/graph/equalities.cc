@@ -16,6 +16,19 @@ SymInt Replaced(const SymInt& number, const SymInt& from, const SymInt& to) {
   return result;
 }
 
+// The term that a rule replaces: the longest, since replacements must end. But where that is a multiple,
+// as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a product of computed numbers that is none:
+// a rule finds multiples alone, so it would miss the same product times less than 16.
+SymInt ReplacedTerm(const SymInt& difference) {
+  const SymInt longest = difference.LongestTerm();
+  if (longest.coefficient() == 1) return longest;
+  for (const SymInt& term : difference.Terms()) {
+    const bool is_single = term.coefficient() == 1 || term.coefficient() == -1;
+    if (is_single && absl::StrContains(term.ToString(), '(')) return term;
+  }
+  return longest;
+}
+
 }  // namespace
 
 bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) {
@@ -30,8 +43,9 @@ bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) 
   if (difference.LongestTerm().coefficient() < 0) difference = SymInt(0) - difference;
   // A sum of extents is 0 only if all of them are.
   if (difference.IsNeverNegative()) return false;
-  const SymInt longest = difference.LongestTerm();
-  list_.push_back({longest, longest - difference, node});
+  const SymInt replaced = ReplacedTerm(difference);
+  const SymInt sign(replaced.coefficient() < 0 ? -1 : 1);
+  list_.push_back({sign * replaced, sign * (replaced - difference), node});
   return true;
 }
 

@@ -30,6 +30,19 @@ TEST(EqualitiesTest, AnExactQuotientTimesItsDivisorIsTheWhole) {
   EXPECT_EQ(known.Reduced(patches * 4), patches * 4);
 }
 
+// The windows of an image that is padded to whole ones, as Swin counts them.
+TEST(EqualitiesTest, ProductsOfQuotientsBecomeMultiplesOfOthers) {
+  const SymInt windows = SymInt::Quotient(kSide + 6, 8) * SymInt::Quotient(kMemory + 6, 8);
+  const SymInt patches = SymInt::Quotient(kSide, 2) * SymInt::Quotient(kMemory, 2);
+  for (const bool first : {false, true}) {
+    Equalities known;
+    EXPECT_TRUE(first ? known.Add(windows * 16, patches, "")
+                      : known.Add(patches, windows * 16, ""));
+    EXPECT_EQ(known.Reduced(patches * kBatch), windows * kBatch * 16);
+    EXPECT_EQ(known.Reduced(windows * kBatch), windows * kBatch);
+  }
+}
+
 TEST(EqualitiesTest, ProductsOfQuotientsBecomeNumbers) {
   const SymInt rows = SymInt::Quotient(kSide, 8);
   const SymInt columns = SymInt::Quotient(kMemory, 8);
