@@ -67,6 +67,7 @@ class PathFinder {
 
 // True if the node reads a half at this input as it is.
 bool TakesHalf(const Node& node, size_t input, const std::vector<Value*>& path) {
+  if (IsNamed(node, "", "Shape") || IsNamed(node, "", "Size")) return true;
   if (IsNamed(node, "attnrun", "Attention")) {
     return input == FusedAttention::kKey || input == FusedAttention::kValue;
   }

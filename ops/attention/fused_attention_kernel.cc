@@ -21,12 +21,15 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
 
 // True if k and v are halves that attention may read as they are: a cache, rather than parts of one
 // tensor with q, which is best converted once.
-bool IsHalfCache(const OpContext& context, const FusedAttentionShape& shape) {
+bool IsHalfCache(const FusedAttention& op, const OpContext& context) {
   const Tensor& k = context.input(FusedAttention::kKey);
   const Tensor& v = context.input(FusedAttention::kValue);
-  return k.type() == v.type() && k.type() != DataType::kFloat && shape.k.strides.channel == 1 &&
-         shape.v.strides.channel == 1 && !context.wants_output(1) &&
-         !IsSameView(k, context.input(FusedAttention::kQuery));
+  if (k.type() == DataType::kFloat || k.type() != v.type() || context.wants_output(1) ||
+      IsSameView(k, context.input(FusedAttention::kQuery))) {
+    return false;
+  }
+  const absl::StatusOr<FusedAttentionShape> shape = op.Resolve(context);
+  return shape.ok() && shape->k.strides.channel == 1 && shape->v.strides.channel == 1;
 }
 
 // The inputs, with half-precision ones converted to floats, but for k and v if `keeps_cache`. Inputs
@@ -100,9 +103,8 @@ class FusedAttentionKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape given, op_.Resolve(context));
     ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs,
-                             FloatInputs(context, !bf16_ && IsHalfCache(context, given)));
+                             FloatInputs(context, !bf16_ && IsHalfCache(op_, context)));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);

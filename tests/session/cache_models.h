@@ -64,8 +64,8 @@ inline std::string WindowModel(int64_t window) {
   return model.SerializeAsString();
 }
 
-// A cache that keeps all rows.
-inline std::string AppendModel() {
+// A cache that keeps all rows. With `tells_shape`, the output "shape" is that of the past rows.
+inline std::string AppendModel(bool tells_shape = false) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
@@ -74,6 +74,10 @@ inline std::string AppendModel() {
   Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {-4, 2, -3, kCacheWidth});
   AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"present.k"}), "axis", 2);
   AddReader(graph, "present.k", 4);
+  if (tells_shape) {
+    Declare(graph->add_output(), "shape", onnx::TensorProto::INT64, {4});
+    AddNode(graph, "Shape", {"past.k"}, {"shape"});
+  }
   return model.SerializeAsString();
 }
 

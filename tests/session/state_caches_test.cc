@@ -154,6 +154,20 @@ TEST(StateCachesTest, CachesOfHalvesStayInPlace) {
   }
 }
 
+// Neither attention nor those that read its shape need the cache as floats.
+TEST(StateCachesTest, AttentionAndShapesReadHalves) {
+  const Session session = Load(AppendModel(true), DataType::kFloat16);
+  State state = *session.NewState();
+  std::vector<ProfileEvent> events;
+  RunOptions options;
+  options.profile = &events;
+  ASSERT_TRUE(session.Run(WindowInputs(0, 3), state, options).ok());
+  int casts = 0;
+  for (const ProfileEvent& event : events) casts += event.op_type == "Cast" ? 1 : 0;
+  // The appended x is converted.
+  EXPECT_EQ(casts, 1);
+}
+
 TEST(StateCachesTest, TypesOfCachesThatCannotBeAreRefused) {
   const std::string model = AppendModel();
   const auto refused = Session::LoadBytes(model, OneThread(DataType::kInt8));
