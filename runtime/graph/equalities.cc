@@ -20,7 +20,7 @@ SymInt Replaced(const SymInt& number, const SymInt& from, const SymInt& to) {
 // as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a product of computed numbers that is none:
 // a rule finds multiples alone, so it would miss the same product times less than 16.
 SymInt ReplacedTerm(const SymInt& difference) {
-  const SymInt longest = difference.LongestTerm();
+  SymInt longest = difference.LongestTerm();
   if (longest.coefficient() == 1) return longest;
   for (const SymInt& term : difference.Terms()) {
     const bool is_single = term.coefficient() == 1 || term.coefficient() == -1;

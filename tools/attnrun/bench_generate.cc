@@ -93,12 +93,13 @@ absl::StatusOr<std::vector<std::pair<int64_t, float>>> TokensOf(const Generation
   return tokens;
 }
 
-absl::StatusOr<Agreement> CompareCaches(const Options& options, const Generator& generator) {
+absl::StatusOr<Agreement> CompareCaches(const Options& options, const GenerationBench& bench,
+                                        const Generator& generator) {
   SessionOptions session = options.session;
   session.cache_type = DataType::kFloat;
   ATTNRUN_ASSIGN_OR_RETURN(const Generator exact, Generator::Load(options.model, session));
-  ATTNRUN_ASSIGN_OR_RETURN(const auto expected, TokensOf(*options.generation_bench, exact));
-  ATTNRUN_ASSIGN_OR_RETURN(const auto actual, TokensOf(*options.generation_bench, generator));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto expected, TokensOf(bench, exact));
+  ATTNRUN_ASSIGN_OR_RETURN(const auto actual, TokensOf(bench, generator));
   Agreement agreement;
   for (size_t i = 0; i < actual.size() && actual[i].first == expected[i].first; ++i) {
     ++agreement.tokens;
@@ -108,8 +109,8 @@ absl::StatusOr<Agreement> CompareCaches(const Options& options, const Generator&
   return agreement;
 }
 
-absl::Status Measure(const Options& options, const Generator& generator, GenerationReport& report) {
-  const GenerationBench& bench = *options.generation_bench;
+absl::Status Measure(const Options& options, const GenerationBench& bench,
+                     const Generator& generator, GenerationReport& report) {
   const GenerationConfig config = ConfigOf(bench);
   const std::vector<GenerationRequest> requests = RequestsOf(bench);
   Progress progress;
@@ -133,8 +134,8 @@ int64_t BytesRead(const StepBytes& step, const GenerationBench& bench) {
   return step.weights + step.cache_per_position * (bench.prompt_tokens + bench.new_tokens / 2);
 }
 
-Json ToJson(const Options& options, const GenerationReport& report, absl::Duration load_time) {
-  const GenerationBench& bench = *options.generation_bench;
+Json ToJson(const GenerationBench& bench, const GenerationReport& report,
+            absl::Duration load_time) {
   Json json = {{"prompt_tokens", bench.prompt_tokens},
                {"new_tokens", bench.new_tokens},
                {"prompt_tokens_per_second", report.prompt_tokens_per_second},
@@ -153,8 +154,8 @@ Json ToJson(const Options& options, const GenerationReport& report, absl::Durati
   return json;
 }
 
-void PrintText(const Options& options, const GenerationReport& report, absl::Duration load_time) {
-  const GenerationBench& bench = *options.generation_bench;
+void PrintText(const GenerationBench& bench, const GenerationReport& report,
+               absl::Duration load_time) {
   std::cout << absl::StrFormat(
       "prompt       %d tokens, %.0f tokens/s\nfirst token  %.2f ms\n"
       "decode       %d tokens, %.1f tokens/s, %.2f ms a token\n",
@@ -180,7 +181,7 @@ void PrintText(const Options& options, const GenerationReport& report, absl::Dur
 }  // namespace
 
 absl::Status BenchGenerate(const Options& options) {
-  const GenerationBench& bench = *options.generation_bench;
+  const GenerationBench bench = options.generation_bench.value_or(GenerationBench());
   const absl::Time begin = absl::Now();
   GeneratorOptions generation;
   // A prompt that was read before is to be read again.
@@ -193,9 +194,9 @@ absl::Status BenchGenerate(const Options& options) {
         "bench --generate measures decoders, and this model has an encoder");
   }
   GenerationReport report;
-  ATTNRUN_RETURN_IF_ERROR(Measure(options, generator, report));
+  ATTNRUN_RETURN_IF_ERROR(Measure(options, bench, generator, report));
   if (options.session.cache_type != DataType::kFloat) {
-    ATTNRUN_ASSIGN_OR_RETURN(report.agreement, CompareCaches(options, generator));
+    ATTNRUN_ASSIGN_OR_RETURN(report.agreement, CompareCaches(options, bench, generator));
   }
   report.threads = generator.decoder().threads();
   report.bandwidth = MeasureMemoryBandwidth(report.threads);
@@ -205,9 +206,9 @@ absl::Status BenchGenerate(const Options& options) {
                    report.bandwidth;
   }
   if (options.json) {
-    PrintJson(ToJson(options, report, load_time));
+    PrintJson(ToJson(bench, report, load_time));
   } else {
-    PrintText(options, report, load_time);
+    PrintText(bench, report, load_time);
   }
   return absl::OkStatus();
 }
