@@ -26,8 +26,8 @@ HWY_ATTR HWY_INLINE void ForEachVector(absl::Span<const float> scores, F each) {
   size_t i = 0;
   for (; i + lanes <= scores.size(); i += lanes) each(hn::LoadU(d, scores.data() + i));
   if (i == scores.size()) return;
-  const auto rest = hn::FirstN(d, scores.size() - i);
-  each(hn::MaskedLoadOr(hn::Neg(hn::Inf(d)), rest, d, scores.data() + i));
+  // Unlike MaskedLoadOr, this reads nothing beyond the scores.
+  each(hn::LoadNOr(hn::Neg(hn::Inf(d)), d, scores.data() + i, scores.size() - i));
 }
 
 HWY_ATTR float LargestScore(absl::Span<const float> scores) {
