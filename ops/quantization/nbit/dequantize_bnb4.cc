@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -124,8 +125,11 @@ absl::Status DequantizeBnb4::Reference(OpContext& context) const {
 }
 
 void DequantizeBnb4::Infer(InferContext& context) const {
-  context.SetOutput(
-      0, {context.input(1).type, std::vector<SymInt>{SymInt(n_), SymInt(k_)}, std::nullopt});
+  ValueFacts w;
+  w.type = context.input(1).type;
+  // Others are refused in a run.
+  if (n_ > 0 && k_ > 0) w.dims = std::vector<SymInt>{SymInt(n_), SymInt(k_)};
+  context.SetOutput(0, std::move(w));
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> DequantizeBnb4::MakeKernel(
