@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/equalities.h"
 
+#include <string>
+
 #include "absl/strings/match.h"
 
 namespace attnrun {
@@ -17,14 +19,17 @@ SymInt Replaced(const SymInt& number, const SymInt& from, const SymInt& to) {
 }
 
 // The term that a rule replaces: the longest, since replacements must end. But where that is a multiple,
-// as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a product of computed numbers that is none:
-// a rule finds multiples alone, so it would miss the same product times less than 16.
+// as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a computed term that is none: a rule finds
+// multiples alone, so it would miss the same product times less than 16. Not so in 4 * div(x,4) = x,
+// where the longest is made of the other.
 SymInt ReplacedTerm(const SymInt& difference) {
   SymInt longest = difference.LongestTerm();
   if (longest.coefficient() == 1) return longest;
   for (const SymInt& term : difference.Terms()) {
-    const bool is_single = term.coefficient() == 1 || term.coefficient() == -1;
-    if (is_single && absl::StrContains(term.ToString(), '(')) return term;
+    const int64_t sign = term.coefficient();
+    if (sign != 1 && sign != -1) continue;
+    const std::string text = (SymInt(sign) * term).ToString();
+    if (absl::StrContains(text, '(') && !absl::StrContains(longest.ToString(), text)) return term;
   }
   return longest;
 }
