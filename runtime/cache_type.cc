@@ -7,9 +7,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "core/hash_map.h"
 #include "core/status.h"
 #include "ops/attention/fused_attention.h"
+#include "optimizer/analysis/node_queries.h"
 
 namespace attnrun {
 namespace {
@@ -18,57 +18,26 @@ using ops::FusedAttention;
 
 // The version of Cast that this writes.
 constexpr int kOpset = 13;
-// The most operators between a cache and the one that follows it.
-constexpr int kLongest = 8;
-
-bool IsNamed(const Node& node, absl::string_view domain, absl::string_view op_type) {
-  return node.domain() == domain && node.op_type() == op_type;
-}
-
 bool Appends(const Node& node) {
-  return IsNamed(node, "", "Concat") || IsNamed(node, "attnrun", "AppendToCache");
+  const std::string op = node.qualified_op_type();
+  return op == "Concat" || op == "attnrun.AppendToCache";
 }
 
 bool Moves(const Node& node) {
   constexpr absl::string_view kMovers[] = {"Slice", "Transpose", "Reshape", "Squeeze", "Unsqueeze"};
-  return Appends(node) || (node.domain().empty() && absl::c_linear_search(kMovers, node.op_type()));
+  return Appends(node) || absl::c_linear_search(kMovers, node.qualified_op_type());
 }
 
 // The inputs of a node that are elements of its output.
 absl::Span<Value* const> Moved(const Node& node) {
   const absl::Span<Value* const> inputs = node.inputs();
-  return IsNamed(node, "", "Concat") ? inputs : inputs.first(Appends(node) ? 2 : 1);
+  return opt::IsOp(&node, "Concat") ? inputs : inputs.first(Appends(node) ? 2 : 1);
 }
-
-// Finds the values that lead from a cache to the one that follows it.
-class PathFinder {
- public:
-  explicit PathFinder(Value* past) : past_(past) {}
-
-  // Adds those that lead to `value`, the cache first. False if other operators do.
-  bool Find(Value* value, std::vector<Value*>& path, int length = 0) {
-    if (length > kLongest || !seen_.insert(value).second) return false;
-    if (value != past_ && !FindBefore(value, path, length)) return false;
-    path.push_back(value);
-    return true;
-  }
-
- private:
-  bool FindBefore(const Value* value, std::vector<Value*>& path, int length) {
-    const Node* const node = value->producer();
-    if (node == nullptr || !Moves(*node)) return false;
-    return absl::c_any_of(Moved(*node),
-                          [&](Value* input) { return Find(input, path, length + 1); });
-  }
-
-  Value* const past_;
-  HashSet<const Value*> seen_;
-};
 
 // True if the node reads a half at this input as it is.
 bool TakesHalf(const Node& node, size_t input, const std::vector<Value*>& path) {
-  if (IsNamed(node, "", "Shape") || IsNamed(node, "", "Size")) return true;
-  if (IsNamed(node, "attnrun", "Attention")) {
+  if (opt::IsOp(&node, "Shape") || opt::IsOp(&node, "Size")) return true;
+  if (node.qualified_op_type() == "attnrun.Attention") {
     return input == FusedAttention::kKey || input == FusedAttention::kValue;
   }
   return Moves(node) && input < Moved(node).size() && absl::c_linear_search(path, node.output(0));
@@ -124,13 +93,18 @@ bool IsReadInBody(const Value* value) {
   });
 }
 
-// The values from a cache to the one that follows it, if they may be of another type.
+// The values from a cache to the one that follows it, if they may be of another type. A cache is the
+// first input of the operators that it passes through (see state::Trail).
 std::optional<std::vector<Value*>> CacheOf(Value* past, Value* present) {
-  std::vector<Value*> path;
   if (past->type().element != DataType::kFloat || past == present) return std::nullopt;
-  if (!PathFinder(past).Find(present, path) || absl::c_any_of(path, IsReadInBody)) {
-    return std::nullopt;
+  std::vector<Value*> path = {present};
+  while (path.back() != past) {
+    const Node* const node = path.back()->producer();
+    if (node == nullptr || !Moves(*node)) return std::nullopt;
+    path.push_back(node->input(0));
   }
+  absl::c_reverse(path);
+  if (absl::c_any_of(path, IsReadInBody)) return std::nullopt;
   // A value on the path of another cache has its type already.
   const auto is_float = [](const Value* value) {
     return value->type().element == DataType::kFloat ||

@@ -75,28 +75,25 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
   ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, factor, scores + t, kKeyTile);
 }
 
-// The keys of a tile. A cache of halves is widened into `copy`, which stays in the nearest cache.
-inline CacheRows KeysOf(const FewQueriesHead& head, const NeededTile& tile, float* copy) {
-  const AttentionProblem& p = head.problem;
-  const HeadStrides& strides = p.k_strides;
-  const int64_t at = head.block.sample * strides.batch + head.block.kv_head * strides.head +
-                     tile.first * strides.sequence;
-  if (!p.halves.exists()) {
-    return {p.k + at, strides.sequence, ValidKeys(p, head.block.sample) - tile.first};
-  }
-  WidenRows(p.halves.k + at, strides.sequence, tile.keys, p.head_size, p.halves.type, copy);
-  return {copy, p.head_size, tile.keys};
-}
+// Some channels of k or of v, as floats or as halves.
+struct CachePart {
+  const float* floats;
+  const uint16_t* halves;
+  const HeadStrides& strides;
+  IndexRange channels;
+};
 
-// The same of some channels of the values.
-inline CacheRows ValuesOf(const FewQueriesHead& head, const NeededTile& tile, IndexRange channels,
-                          float* copy) {
+// The rows of a tile. Halves are widened into `copy`, which stays in the nearest cache.
+inline CacheRows RowsOfTile(const FewQueriesHead& head, const NeededTile& tile,
+                            const CachePart& part, float* copy) {
   const AttentionProblem& p = head.problem;
-  const HeadStrides& strides = p.v_strides;
+  const auto& [floats, halves, strides, channels] = part;
   const int64_t at = head.block.sample * strides.batch + head.block.kv_head * strides.head +
                      tile.first * strides.sequence + channels.begin;
-  if (!p.halves.exists()) return {p.v + at, strides.sequence, tile.keys};
-  WidenRows(p.halves.v + at, strides.sequence, tile.keys, channels.size(), p.halves.type, copy);
+  if (!p.halves.exists()) {
+    return {floats + at, strides.sequence, ValidKeys(p, head.block.sample) - tile.first};
+  }
+  WidenRows(halves + at, strides.sequence, tile.keys, channels.size(), p.halves.type, copy);
   return {copy, channels.size(), tile.keys};
 }
 
@@ -109,7 +106,8 @@ inline void ScoreTile(const FewQueriesHead& head, int64_t index) {
   const QueryBlock& block = head.block;
   const NeededTile& tile = head.tiles[index];
   HWY_ALIGN float copy[kTileFloats];
-  const CacheRows keys = KeysOf(head, tile, copy);
+  const CachePart k = {p.k, p.halves.k, p.k_strides, {0, p.head_size}};
+  const CacheRows keys = RowsOfTile(head, tile, k, copy);
   float* const scores = head.Scores(index);
   for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
     const float* const q = head.scratch + head.layout.queries + row * p.head_size;
@@ -200,9 +198,10 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
     std::fill_n(sums_of(row), channels.size(), 0.0F);
   }
   HWY_ALIGN float copy[kTileFloats];
+  const CachePart v = {p.v, p.halves.v, p.v_strides, channels};
   for (int64_t index = 0; index < head.num_tiles; ++index) {
     const NeededTile& tile = head.tiles[index];
-    const CacheRows values = ValuesOf(head, tile, channels, copy);
+    const CacheRows values = RowsOfTile(head, tile, v, copy);
     for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
       const auto rows = std::min<int64_t>(block.rows - row, kRowsAtOnce);
       const auto function = rows == 1 ? &AddTile<1> : rows == 2 ? &AddTile<2> : &AddTile<3>;

@@ -115,7 +115,6 @@ TEST(TakeAlongAxisTest, FewerIndicesThanRowsStay) {
   test.ExpectSameResults(0);
 }
 
-// Found by the fuzzer of models: no run succeeds, but the graph is optimized before that is known.
 // Found by the fuzzer of rules.
 TEST(TakeAlongAxisTest, AnAxisThatIsNoneStays) {
   OptimizerTester test([](GraphBuilder& b) {
@@ -126,6 +125,7 @@ TEST(TakeAlongAxisTest, AnAxisThatIsNoneStays) {
   EXPECT_EQ(test.Count("GatherElements"), 1);
 }
 
+// Found by the fuzzer of models: no run succeeds, but the graph is optimized before that is known.
 TEST(TakeAlongAxisTest, AnIndexWithoutAxesStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {4, 6});
