@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generation/score_sums.h"
 
-#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE

@@ -30,7 +30,9 @@ std::vector<float> Softmax(absl::Span<const float> scores) {
 }
 
 size_t ArgMax(absl::Span<const float> scores) {
-  return absl::c_find(scores, LargestScore(scores)) - scores.begin();
+  const auto found = absl::c_find(scores, LargestScore(scores));
+  // NaN equals nothing.
+  return found == scores.end() ? 0 : found - scores.begin();
 }
 
 std::vector<int64_t> Largest(absl::Span<const float> scores, size_t count) {

@@ -23,7 +23,7 @@ void LogSoftmax(absl::Span<float> scores);
 // e^score over the sum of these.
 std::vector<float> Softmax(absl::Span<const float> scores);
 
-// The first of the largest.
+// The first of the largest; 0 if a score is NaN.
 size_t ArgMax(absl::Span<const float> scores);
 
 // The indices of the `count` largest scores, the best first; of equal ones the first comes first.

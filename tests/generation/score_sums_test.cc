@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "generation/scores.h"
+
 namespace attnrun::gen {
 namespace {
 
@@ -43,6 +45,8 @@ TEST(ScoreSumsTest, FindANan) {
     scores[place] = kNan;
     EXPECT_TRUE(std::isnan(LargestScore(scores)));
     EXPECT_TRUE(std::isnan(SumOfExponentials(scores, 30)));
+    // A draft's guess stays in the vocabulary.
+    EXPECT_EQ(ArgMax(scores), 0U);
   }
 }
 
