@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/small_groups_kernel.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/convolution.h"
@@ -17,24 +15,24 @@ namespace {
 // The least number of elements that a thread converts.
 constexpr int64_t kLeastPerRange = 1 << 14;
 
-// The bytes minus their zero point, of which there is one, or one for each channel, the first axis;
-// null: 0.
-void WriteCentred(const Tensor& bytes, const Tensor* zero_points, float* to) {
-  const int64_t channels = std::max<int64_t>(bytes.dim(0), 1);
-  const int64_t size = bytes.num_elements() / channels;
-  const int64_t zeros = zero_points == nullptr ? 0 : zero_points->num_elements();
-  const auto value = [](const Tensor& tensor, int64_t i) {
-    const uint8_t byte = tensor.data<uint8_t>()[i];
-    return tensor.type() == DataType::kInt8 ? static_cast<int8_t>(byte) : int32_t{byte};
-  };
-  ParallelFor(channels, DivCeil(kLeastPerRange, size + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t channel = begin; channel < end; ++channel) {
-      const int32_t zero = zeros == 0 ? 0 : value(*zero_points, zeros == 1 ? 0 : channel);
-      for (int64_t i = channel * size; i < (channel + 1) * size; ++i) {
-        to[i] = static_cast<float>(value(bytes, i) - zero);
-      }
-    }
+template <typename T>
+void WriteDifferences(const T* bytes, int64_t count, T zero, float* to) {
+  ParallelFor(count, kLeastPerRange, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(bytes[i] - zero);
   });
+}
+
+// `count` bytes from `first` on, minus zero point `index`, or the only one; null: 0.
+void WriteCentred(const Tensor& bytes, int64_t first, int64_t count, const Tensor* zero_points,
+                  int64_t index, float* to) {
+  uint8_t zero = 0;
+  if (zero_points != nullptr) {
+    zero = zero_points->data<uint8_t>()[zero_points->num_elements() == 1 ? 0 : index];
+  }
+  const uint8_t* const from = bytes.data<uint8_t>() + first;
+  if (bytes.type() == DataType::kUint8) return WriteDifferences(from, count, zero, to + first);
+  WriteDifferences(reinterpret_cast<const int8_t*>(from), count, static_cast<int8_t>(zero),
+                   to + first);
 }
 
 class SmallGroupsKernel final : public Kernel {
@@ -59,7 +57,7 @@ class SmallGroupsKernel final : public Kernel {
     const Tensor& x = context.input(0);
     ATTNRUN_ASSIGN_OR_RETURN(Tensor image,
                              Tensor::Allocate(DataType::kFloat, x.shape(), allocator));
-    WriteCentred(x, OptionalInput(context, 2), image.mutable_data<float>());
+    WriteCentred(x, 0, x.num_elements(), OptionalInput(context, 2), 0, image.mutable_data<float>());
     ATTNRUN_ASSIGN_OR_RETURN(Tensor sums,
                              Tensor::Allocate(DataType::kFloat, shape.output, allocator));
     auto* const floats = sums.mutable_data<float>();
@@ -101,7 +99,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeSmallGroupsKernel(const ConvAttribut
                                                               const Tensor& w,
                                                               const Tensor* zero_points) {
   ATTNRUN_ASSIGN_OR_RETURN(Tensor weight, Tensor::Allocate(DataType::kFloat, w.shape()));
-  WriteCentred(w, zero_points, weight.mutable_data<float>());
+  const int64_t size = w.num_elements() / w.dim(0);
+  for (int64_t i = 0; i < w.dim(0); ++i) {
+    WriteCentred(w, i * size, size, zero_points, i, weight.mutable_data<float>());
+  }
   return std::make_unique<SmallGroupsKernel>(attributes, std::move(weight));
 }
 
