@@ -1,142 +1,228 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_type.h"
 
-#include <optional>
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "cache_path.h"
 #include "core/status.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/attention/quantized_rows.h"
 #include "optimizer/analysis/node_queries.h"
+#include "state/initial_shapes.h"
 
 namespace attnrun {
 namespace {
 
 using ops::FusedAttention;
 
-// The version of Cast that this writes.
-constexpr int kOpset = 13;
-bool Appends(const Node& node) {
-  const std::string op = node.qualified_op_type();
-  return op == "Concat" || op == "attnrun.AppendToCache";
-}
+// The versions of standard operators that this writes.
+constexpr int kCastOpset = 13;
+constexpr int kShapeOpset = 15;
 
-bool Moves(const Node& node) {
-  constexpr absl::string_view kMovers[] = {"Slice", "Transpose", "Reshape", "Squeeze", "Unsqueeze"};
-  return Appends(node) || absl::c_linear_search(kMovers, node.qualified_op_type());
-}
-
-// The inputs of a node that are elements of its output.
-absl::Span<Value* const> Moved(const Node& node) {
-  const absl::Span<Value* const> inputs = node.inputs();
-  return opt::IsOp(&node, "Concat") ? inputs : inputs.first(Appends(node) ? 2 : 1);
-}
-
-// True if the node reads a half at this input as it is.
-bool TakesHalf(const Node& node, size_t input, const std::vector<Value*>& path) {
-  if (opt::IsOp(&node, "Shape") || opt::IsOp(&node, "Size")) return true;
-  if (node.qualified_op_type() == "attnrun.Attention") {
-    return input == FusedAttention::kKey || input == FusedAttention::kValue;
+// Gives one cache, along its path, another type.
+class CacheConversion {
+ public:
+  // For int8 the path starts at a value of known rank whose last extent is fixed.
+  CacheConversion(DataType type, std::vector<Value*> path, Graph& graph)
+      : type_(type), path_(std::move(path)), graph_(graph) {
+    const auto& shape = path_.front()->type().shape;
+    if (!shape.has_value() || shape->empty()) return;
+    rank_ = static_cast<int64_t>(shape->size());
+    size_ = shape->back().value;
   }
-  return Moves(node) && input < Moved(node).size() && absl::c_linear_search(path, node.output(0));
-}
 
-absl::StatusOr<Value*> AddCast(Graph& graph, Value* from, DataType to) {
-  NodeSpec spec;
-  spec.op_type = "Cast";
-  spec.opset = kOpset;
-  spec.inputs = {from};
-  spec.attributes = {{"to", static_cast<int64_t>(to)}};
-  const std::string name = graph.UniqueName(absl::StrCat(from->name(), "_as_", Name(to)));
-  ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec), {name}));
-  Type type = from->type();
-  type.element = to;
-  node->output(0)->set_type(std::move(type));
-  return node->output(0);
-}
-
-// Casts what nodes on the path take from elsewhere.
-absl::Status CastUpdates(const std::vector<Value*>& path, DataType type, Graph& graph) {
-  for (size_t i = 1; i < path.size(); ++i) {
-    Node* const node = path[i]->producer();
-    for (size_t input = 0; input < Moved(*node).size(); ++input) {
-      if (node->input(input) == path[i - 1]) continue;
-      ATTNRUN_ASSIGN_OR_RETURN(Value * cast, AddCast(graph, node->input(input), type));
-      graph.SetInput(node, input, cast);
+  absl::Status Run() {
+    ATTNRUN_RETURN_IF_ERROR(NarrowUpdates());
+    for (Value* value : path_) {
+      Type type = value->type();
+      type.element = type_;
+      if (has_scales() && type.shape.has_value()) type.shape->back() = {row_size(), ""};
+      value->set_type(std::move(type));
+      ATTNRUN_RETURN_IF_ERROR(WidenForOthers(value));
     }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
 
-// Lets nodes that do not take halves read a cast of the value.
-absl::Status CastForOthers(Value* value, const std::vector<Value*>& path, Graph& graph) {
-  Value* cast = nullptr;
-  const std::vector<Node*> readers = value->consumers();
-  for (Node* const node : readers) {
-    for (size_t input = 0; input < node->inputs().size(); ++input) {
-      if (node->input(input) != value || TakesHalf(*node, input, path)) continue;
-      if (cast == nullptr) {
-        ATTNRUN_ASSIGN_OR_RETURN(cast, AddCast(graph, value, DataType::kFloat));
+  bool has_scales() const { return type_ == DataType::kInt8; }
+  int64_t row_size() const { return size_ + (has_scales() ? ops::kScaleBytes : 0); }
+
+ private:
+  absl::StatusOr<Value*> Add(NodeSpec spec, const Value* like, absl::string_view what,
+                             DataType type) {
+    const std::string name = graph_.UniqueName(absl::StrCat(like->name(), "_", what));
+    ATTNRUN_ASSIGN_OR_RETURN(const Node* node, graph_.AddNode(std::move(spec), {name}));
+    Type of = node->output(0)->type();
+    of.element = type;
+    node->output(0)->set_type(std::move(of));
+    return node->output(0);
+  }
+
+  // The value in the type of the cache, or as floats again.
+  absl::StatusOr<Value*> Convert(Value* from, DataType to) {
+    NodeSpec spec;
+    spec.inputs = {from};
+    if (has_scales()) {
+      spec.domain = "attnrun";
+      spec.op_type = to == DataType::kInt8 ? "QuantizeRows" : "DequantizeRows";
+      spec.opset = 1;
+    } else {
+      spec.op_type = "Cast";
+      spec.opset = kCastOpset;
+      spec.attributes = {{"to", static_cast<int64_t>(to)}};
+    }
+    return Add(std::move(spec), from, absl::StrCat("as_", Name(to)), to);
+  }
+
+  // Converts what nodes on the path take from elsewhere.
+  absl::Status NarrowUpdates() {
+    for (size_t i = 1; i < path_.size(); ++i) {
+      Node* const node = path_[i]->producer();
+      for (const int input : MovedInputs(*node)) {
+        if (node->input(input) == path_[i - 1]) continue;
+        ATTNRUN_ASSIGN_OR_RETURN(Value * narrow, Convert(node->input(input), type_));
+        graph_.SetInput(node, input, narrow);
       }
-      graph.SetInput(node, input, cast);
     }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
 
-// True if a node in a body reads the value.
-bool IsReadInBody(const Value* value) {
-  return absl::c_any_of(value->consumers(), [&](const Node* node) {
-    return absl::c_linear_search(node->implicit_inputs(), value);
-  });
-}
-
-// The values from a cache to the one that follows it, if they may be of another type. A cache is the
-// first input of the operators that it passes through (see state::Trail).
-std::optional<std::vector<Value*>> CacheOf(Value* past, Value* present) {
-  if (past->type().element != DataType::kFloat || past == present) return std::nullopt;
-  std::vector<Value*> path = {present};
-  while (path.back() != past) {
-    const Node* const node = path.back()->producer();
-    if (node == nullptr || !Moves(*node)) return std::nullopt;
-    path.push_back(node->input(0));
+  // True if the node reads the type of the cache at this input.
+  bool TakesNarrow(const Node& node, size_t input) const {
+    if (node.qualified_op_type() == "attnrun.Attention") {
+      return input == FusedAttention::kKey || input == FusedAttention::kValue;
+    }
+    if (opt::IsOp(&node, "Shape") || opt::IsOp(&node, "Size")) return !has_scales();
+    return absl::c_linear_search(path_, node.output(0)) &&
+           absl::c_linear_search(MovedInputs(node), static_cast<int>(input));
   }
-  absl::c_reverse(path);
-  if (absl::c_any_of(path, IsReadInBody)) return std::nullopt;
-  // A value on the path of another cache has its type already.
-  const auto is_float = [](const Value* value) {
-    return value->type().element == DataType::kFloat ||
-           value->type().element == DataType::kUndefined;
-  };
-  if (!absl::c_all_of(path, is_float)) return std::nullopt;
-  return path;
+
+  // Lets nodes that do not take the type read the value as floats.
+  absl::Status WidenForOthers(Value* value) {
+    Value* wide = nullptr;
+    const std::vector<Node*> readers = value->consumers();
+    for (Node* const node : readers) {
+      for (size_t input = 0; input < node->inputs().size(); ++input) {
+        if (node->input(input) != value || TakesNarrow(*node, input)) continue;
+        if (opt::IsOp(node, "Shape")) {
+          ATTNRUN_RETURN_IF_ERROR(LeaveOutScales(node));
+          break;
+        }
+        if (wide == nullptr) {
+          ATTNRUN_ASSIGN_OR_RETURN(wide, Convert(value, DataType::kFloat));
+        }
+        graph_.SetInput(node, input, wide);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Replaces the shape of a cache with scales by that of the cache without: its leading extents, and
+  // the number of channels.
+  absl::Status LeaveOutScales(Node* shape) {
+    Value* const cache = shape->input(0);
+    const int64_t rank = rank_;
+    const auto axis = [&](absl::string_view name, int64_t otherwise) {
+      const int64_t value = opt::AttributeOr(*shape, name, otherwise);
+      return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
+    };
+    if (axis("end", rank) < rank || axis("start", 0) == rank) return absl::OkStatus();
+    NodeSpec leading;
+    leading.op_type = "Shape";
+    leading.opset = kShapeOpset;
+    leading.inputs = {cache};
+    leading.attributes = {{"start", axis("start", 0)}, {"end", rank - 1}};
+    ATTNRUN_ASSIGN_OR_RETURN(Value * first,
+                             Add(std::move(leading), cache, "leading_shape", DataType::kInt64));
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor channels, Tensor::Of<int64_t>({1}, {size_}));
+    ATTNRUN_ASSIGN_OR_RETURN(Value * last,
+                             graph_.AddInitializer(graph_.UniqueName("channels"), channels));
+    NodeSpec all;
+    all.op_type = "Concat";
+    all.opset = kCastOpset;
+    all.inputs = {first, last};
+    all.attributes = {{"axis", int64_t{0}}};
+    ATTNRUN_ASSIGN_OR_RETURN(Value * whole, Add(std::move(all), cache, "shape", DataType::kInt64));
+    graph_.ReplaceUses(shape->output(0), whole);
+    graph_.RemoveNode(shape);
+    return absl::OkStatus();
+  }
+
+  const DataType type_;
+  // The extents of the cache along its last axis, without scales, and the number of its axes.
+  int64_t size_ = -1;
+  int64_t rank_ = 0;
+  const std::vector<Value*> path_;
+  Graph& graph_;
+};
+
+// The values from a cache to the one that follows it; none if these may not be of another type.
+std::vector<Value*> ConvertiblePath(Value* past, Value* present, DataType type, opt::Facts& facts) {
+  if (past->type().element != DataType::kFloat || past == present) return {};
+  const auto path = CachePath(past, present);
+  if (!path.has_value()) return {};
+  if (type != DataType::kInt8) return *path;
+  const auto& shape = past->type().shape;
+  const bool has_rows = shape.has_value() && !shape->empty() && shape->back().is_fixed();
+  if (!has_rows || !KeepsRows(*path, static_cast<int64_t>(shape->size()), facts)) return {};
+  return *path;
 }
 
-void SetElementType(Value* value, DataType element_type) {
-  Type type = value->type();
-  type.element = element_type;
-  value->set_type(std::move(type));
+// By value of the layout. Facts about the graph hold until it changes.
+std::vector<std::vector<Value*>> ConvertiblePaths(DataType type, const Graph& graph,
+                                                  const StateLayout& layout) {
+  opt::Facts facts(graph);
+  std::vector<std::vector<Value*>> paths(layout.values.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const StateKind kind = layout.values[i].kind;
+    if (kind == StateKind::kKept || kind == StateKind::kReplaced) continue;
+    paths[i] = ConvertiblePath(graph.inputs()[layout.inputs[i]], graph.outputs()[layout.outputs[i]],
+                               type, facts);
+  }
+  return paths;
+}
+
+// A value on the path of another cache may have its type already.
+bool IsFloat(const Value* value) {
+  return value->type().element == DataType::kFloat || value->type().element == DataType::kUndefined;
+}
+
+// Writes the number of channels of each cache into its type, also where the model declares a name
+// for it, as onnxruntime-genai's does.
+void FixChannels(const StateLayout& layout, const std::vector<ValueInfo>& inputs, Graph& graph) {
+  const auto shapes = state::InitialShapes(graph, inputs, layout.values, StateOptions());
+  if (!shapes.ok()) return;
+  for (size_t i = 0; i < layout.values.size(); ++i) {
+    Value* const past = graph.inputs()[layout.inputs[i]];
+    Type of = past->type();
+    const Shape& found = (*shapes)[i];
+    const bool is_open = of.shape.has_value() && !of.shape->empty() && !of.shape->back().is_fixed();
+    if (!is_open || found.size() != of.shape->size() || found.back() == 0) continue;
+    of.shape->back() = {found.back(), ""};
+    past->set_type(std::move(of));
+  }
 }
 
 }  // namespace
 
 absl::Status StoreCachesAs(DataType type, Graph& graph, StateLayout& layout,
                            std::vector<ValueInfo>& inputs, std::vector<ValueInfo>& outputs) {
-  for (size_t i = 0; i < layout.values.size(); ++i) {
-    const StateKind kind = layout.values[i].kind;
-    if (kind != StateKind::kAppended && kind != StateKind::kWindow) continue;
-    const auto path = CacheOf(graph.inputs()[layout.inputs[i]], graph.outputs()[layout.outputs[i]]);
-    if (!path.has_value()) continue;
-    ATTNRUN_RETURN_IF_ERROR(CastUpdates(*path, type, graph));
-    for (Value* value : *path) {
-      SetElementType(value, type);
-      ATTNRUN_RETURN_IF_ERROR(CastForOthers(value, *path, graph));
-    }
+  if (type == DataType::kInt8) FixChannels(layout, inputs, graph);
+  const std::vector<std::vector<Value*>> paths = ConvertiblePaths(type, graph, layout);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (paths[i].empty() || !absl::c_all_of(paths[i], IsFloat)) continue;
+    CacheConversion conversion(type, paths[i], graph);
+    ATTNRUN_RETURN_IF_ERROR(conversion.Run());
     layout.types[i] = type;
-    inputs[layout.inputs[i]].type = type;
-    outputs[layout.outputs[i]].type = type;
+    for (ValueInfo* info : {&inputs[layout.inputs[i]], &outputs[layout.outputs[i]]}) {
+      info->type = type;
+      if (conversion.has_scales() && info->shape.has_value()) {
+        info->shape->back() = {conversion.row_size(), ""};
+      }
+    }
   }
   return absl::OkStatus();
 }

@@ -29,10 +29,12 @@ absl::StatusOr<loader::LoadOptions> LoadOptionsOf(const SessionOptions& options)
     return absl::InvalidArgumentError(
         absl::StrCat("expected limits of 0 or more, but found ", limit));
   }
-  constexpr DataType kCacheTypes[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+  constexpr DataType kCacheTypes[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
+                                      DataType::kInt8};
   if (!absl::c_linear_search(kCacheTypes, options.cache_type)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cache_type: expected float, float16 or bfloat16, but found ", Name(options.cache_type)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cache_type: expected float, float16, bfloat16 or int8, but found ",
+                     Name(options.cache_type)));
   }
   loader::LoadOptions reading = KnownFunctions();
   if (!options.map_files) reading.access = FileAccess::kRead;

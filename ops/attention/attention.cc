@@ -10,6 +10,7 @@
 #include "ops/attention/flex_attention.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/head_normalization.h"
+#include "ops/attention/quantized_rows.h"
 #include "ops/attention/rotary_embedding.h"
 #include "ops/interface/families.h"
 
@@ -207,6 +208,8 @@ void RegisterAttention(OpRegistry& registry) {
                      {1, 1},
                      Make<HeadRmsNormalization>,
                      kWorksOnRows});
+  registry.Register({"attnrun", "QuantizeRows", {1}, {1, 1}, {1, 1}, Make<QuantizeRows>});
+  registry.Register({"attnrun", "DequantizeRows", {1}, {1, 1}, {1, 1}, Make<DequantizeRows>});
 }
 
 }  // namespace attnrun::ops

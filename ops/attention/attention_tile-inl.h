@@ -8,9 +8,11 @@
 #endif
 
 #include <algorithm>
+#include <cstring>
 
 #include "attnrun/data_type.h"
 #include "hwy/highway.h"
+#include "ops/tensors/index_range.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -39,23 +41,62 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float*
   if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
 }
 
-// Reads `rows` rows of `size` halves, `stride` apart, as adjacent floats.
-inline void WidenRows(const uint16_t* HWY_RESTRICT from, int64_t stride, int64_t rows, int64_t size,
-                      DataType type, float* HWY_RESTRICT to) {
+// Rows of `size` numbers of the type, `stride` elements apart; those of int8 as QuantizeRows makes
+// them.
+struct NarrowRows {
+  const void* data;
+  int64_t stride;
+  int64_t size;
+  DataType type;
+};
+
+// Reads elements of a row, of one type, as floats: `widen` makes a vector of floats of them.
+template <typename T, typename Widen>
+HWY_INLINE void WidenRow(const T* HWY_RESTRICT from, int64_t size, float* HWY_RESTRICT to,
+                         const Widen& widen) {
   const FloatTag d;
-  const hn::Rebind<uint16_t, FloatTag> bits;
+  const hn::Rebind<T, FloatTag> narrow;
+  constexpr auto kStep = static_cast<int64_t>(kLanes);
+  int64_t i = 0;
+  for (; i + kStep <= size; i += kStep) hn::StoreU(widen(hn::LoadU(narrow, from + i)), d, to + i);
+  if (i < size) hn::StoreN(widen(hn::LoadN(narrow, from + i, size - i)), d, to + i, size - i);
+}
+
+inline void WidenHalves(const NarrowRows& from, int64_t rows, IndexRange channels,
+                        float* HWY_RESTRICT to) {
+  const FloatTag d;
   const hn::Rebind<hwy::float16_t, FloatTag> float16;
   const hn::RebindToUnsigned<FloatTag> wide;
-  constexpr auto kStep = static_cast<int64_t>(kLanes);
+  const auto* row = static_cast<const uint16_t*>(from.data) + channels.begin;
   const auto widen = [&](auto halves) HWY_ATTR {
-    if (type == DataType::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
+    if (from.type == DataType::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, halves)));
   };
-  for (; rows > 0; --rows, from += stride, to += size) {
-    int64_t i = 0;
-    for (; i + kStep <= size; i += kStep) hn::StoreU(widen(hn::LoadU(bits, from + i)), d, to + i);
-    if (i < size) hn::StoreN(widen(hn::LoadN(bits, from + i, size - i)), d, to + i, size - i);
+  for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
+    WidenRow(row, channels.size(), to, widen);
   }
+}
+
+inline void WidenBytes(const NarrowRows& from, int64_t rows, IndexRange channels,
+                       float* HWY_RESTRICT to) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> wide;
+  const auto* row = static_cast<const int8_t*>(from.data);
+  for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
+    float scale;
+    std::memcpy(&scale, row + from.size, sizeof(scale));
+    const FloatVec factor = hn::Set(d, scale);
+    WidenRow(row + channels.begin, channels.size(), to, [&](auto bytes) HWY_ATTR {
+      return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(wide, bytes)), factor);
+    });
+  }
+}
+
+// Reads some channels of `rows` rows as adjacent floats.
+inline void WidenRows(const NarrowRows& from, int64_t rows, IndexRange channels,
+                      float* HWY_RESTRICT to) {
+  const auto widen = from.type == DataType::kInt8 ? &WidenBytes : &WidenHalves;
+  widen(from, rows, channels, to);
 }
 
 // Copies channels that are `stride` apart to adjacent floats.

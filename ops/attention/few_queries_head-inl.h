@@ -75,25 +75,28 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
   ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, factor, scores + t, kKeyTile);
 }
 
-// Some channels of k or of v, as floats or as halves.
+// Some channels of k or of v, whose rows have `size` numbers, as floats or in fewer bits.
 struct CachePart {
   const float* floats;
-  const uint16_t* halves;
+  const void* narrow;
   const HeadStrides& strides;
+  int64_t size;
   IndexRange channels;
 };
 
-// The rows of a tile. Halves are widened into `copy`, which stays in the nearest cache.
+// The rows of a tile. Narrow ones are widened into `copy`, which stays in the nearest cache.
 inline CacheRows RowsOfTile(const FewQueriesHead& head, const NeededTile& tile,
                             const CachePart& part, float* copy) {
   const AttentionProblem& p = head.problem;
-  const auto& [floats, halves, strides, channels] = part;
+  const auto& [floats, narrow, strides, size, channels] = part;
   const int64_t at = head.block.sample * strides.batch + head.block.kv_head * strides.head +
-                     tile.first * strides.sequence + channels.begin;
-  if (!p.halves.exists()) {
-    return {floats + at, strides.sequence, ValidKeys(p, head.block.sample) - tile.first};
+                     tile.first * strides.sequence;
+  if (!p.narrow.exists()) {
+    return {floats + at + channels.begin, strides.sequence,
+            ValidKeys(p, head.block.sample) - tile.first};
   }
-  WidenRows(halves + at, strides.sequence, tile.keys, channels.size(), p.halves.type, copy);
+  const NarrowRows rows = {p.narrow.At(narrow, at), strides.sequence, size, p.narrow.type};
+  WidenRows(rows, tile.keys, channels, copy);
   return {copy, channels.size(), tile.keys};
 }
 
@@ -106,7 +109,7 @@ inline void ScoreTile(const FewQueriesHead& head, int64_t index) {
   const QueryBlock& block = head.block;
   const NeededTile& tile = head.tiles[index];
   HWY_ALIGN float copy[kTileFloats];
-  const CachePart k = {p.k, p.halves.k, p.k_strides, {0, p.head_size}};
+  const CachePart k = {p.k, p.narrow.k, p.k_strides, p.head_size, {0, p.head_size}};
   const CacheRows keys = RowsOfTile(head, tile, k, copy);
   float* const scores = head.Scores(index);
   for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
@@ -198,7 +201,7 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
     std::fill_n(sums_of(row), channels.size(), 0.0F);
   }
   HWY_ALIGN float copy[kTileFloats];
-  const CachePart v = {p.v, p.halves.v, p.v_strides, channels};
+  const CachePart v = {p.v, p.narrow.v, p.v_strides, p.value_size, channels};
   for (int64_t index = 0; index < head.num_tiles; ++index) {
     const NeededTile& tile = head.tiles[index];
     const CacheRows values = RowsOfTile(head, tile, v, copy);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/strided.h"
+#include "ops/attention/quantized_rows.h"
 
 namespace attnrun::ops {
 namespace {
@@ -18,6 +19,7 @@ absl::Status CheckTypes(const OpContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     const DataType type = context.input(i).type();
+    if (FusedAttention::IsRows(i, type)) continue;
     if (i == FusedAttention::kMask ? type == DataType::kBool : IsFloatingPoint(type)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("expected floats q, k, v, bias and sinks and a bool mask, but input ", i,
@@ -128,11 +130,20 @@ float FusedAttention::MaskedRow(const FusedAttentionShape& shape) const {
 
 absl::StatusOr<HeadView> FusedAttention::ViewOf(const OpContext& context, int input) const {
   const Tensor& tensor = context.input(input);
-  absl::StatusOr<HeadView> view = tensor.is_dense()
-                                      ? layouts_[input].Resolve(tensor.shape())
-                                      : layouts_[input].Resolve(tensor.shape(), tensor.strides());
+  Shape shape = tensor.shape();
+  if (IsRows(input, tensor.type())) {
+    ATTNRUN_RETURN_IF_ERROR(DequantizeRows::Check(tensor));
+    shape.back() -= kScaleBytes;
+  }
+  const Shape strides = tensor.is_dense() ? DenseStrides(tensor.shape()) : tensor.strides();
+  absl::StatusOr<HeadView> view = layouts_[input].Resolve(shape, strides);
   if (view.ok()) return view;
   return Annotate(view.status(), kLayoutNames[input]);
+}
+
+bool FusedAttention::HasRowsOfHeads(int input) const {
+  const auto& axes = layouts_[input].axes;
+  return !axes.empty() && axes.back() == HeadLayout::Axis{0, {{'h', HeadLayout::kRest}}};
 }
 
 absl::StatusOr<FusedAttentionShape> FusedAttention::Resolve(const OpContext& context) const {
@@ -174,8 +185,11 @@ void FusedAttention::Infer(InferContext& context) const {
   // operand's rank is unknown.
   const auto extent = [&](char role, std::initializer_list<int> operands) {
     for (const int i : operands) {
-      const std::optional<SymInt> found =
-          layouts_[i].Extent(role, context.input(i).dims.value_or(std::vector<SymInt>()));
+      std::vector<SymInt> dims = context.input(i).dims.value_or(std::vector<SymInt>());
+      if (IsRows(i, context.input(i).type) && !dims.empty()) {
+        dims.back() = dims.back() - SymInt(kScaleBytes);
+      }
+      const std::optional<SymInt> found = layouts_[i].Extent(role, dims);
       if (found.has_value()) return *found;
     }
     return SymInt(1);

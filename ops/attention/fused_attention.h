@@ -48,7 +48,8 @@ struct FusedAttentionShape {
 // to head n / (Nq / Nkv). Where a layout lacks a role, the operand is the same along it, and the
 // extent is that of the other operands: b and n as in q, k and v, n of k and v as in each other, s
 // of k as in v and the reverse; an extent that no operand has is 1. An operand of one sample serves
-// all B. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1].
+// all B. K and V may be rows as attnrun.QuantizeRows makes them, which stand for their floats, in the
+// layout of these. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1].
 //
 // Position. Query s is at position p = s among the keys, or at s + T - S if causal is 2. Keys after
 // p are masked if causal is 1 or 2; keys outside [p - left_window, p + right_window] are always
@@ -87,6 +88,12 @@ class FusedAttention final : public Op {
   // strided.
   absl::StatusOr<FusedAttentionShape> Resolve(const OpContext& context) const;
 
+  // True if an input of this type is quantized rows.
+  static bool IsRows(int input, DataType type) {
+    return type == DataType::kInt8 && (input == kKey || input == kValue);
+  }
+  // True if the last axis of K or V is that of the channels: its rows are those of heads.
+  bool HasRowsOfHeads(int input) const;
   // Position of query 0 among the keys.
   int64_t FirstPosition(const FusedAttentionShape& shape) const {
     return causal_ == 2 ? shape.keys - shape.queries : 0;

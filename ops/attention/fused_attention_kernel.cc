@@ -6,6 +6,7 @@
 #include "ops/attention/attention_bf16.h"
 #include "ops/attention/attention_probabilities.h"
 #include "ops/attention/fused_attention.h"
+#include "ops/attention/quantized_rows.h"
 #include "ops/attention/streaming_attention.h"
 #include "ops/tensors/broadcast_tensor.h"
 #include "ops/tensors/float_operands.h"
@@ -19,21 +20,24 @@ bool IsSameView(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-// True if k and v are halves that attention may read as they are: a cache, rather than parts of one
-// tensor with q, which is best converted once.
-bool IsHalfCache(const FusedAttention& op, const OpContext& context) {
+// True if attention may read k and v as they are, in fewer bits than floats: a cache, rather than
+// parts of one tensor with q, which is best converted once.
+bool IsNarrowCache(const FusedAttention& op, const OpContext& context) {
   const Tensor& k = context.input(FusedAttention::kKey);
   const Tensor& v = context.input(FusedAttention::kValue);
   if (k.type() == DataType::kFloat || k.type() != v.type() || context.wants_output(1) ||
       IsSameView(k, context.input(FusedAttention::kQuery))) {
     return false;
   }
+  for (const int input : {FusedAttention::kKey, FusedAttention::kValue}) {
+    if (k.type() == DataType::kInt8 && !op.HasRowsOfHeads(input)) return false;
+  }
   const absl::StatusOr<FusedAttentionShape> shape = op.Resolve(context);
   return shape.ok() && shape->k.strides.channel == 1 && shape->v.strides.channel == 1;
 }
 
-// The inputs, with half-precision ones converted to floats, but for k and v if `keeps_cache`. Inputs
-// that are the same view (packed Q, K and V) are converted once.
+// The inputs, with half-precision ones and quantized rows converted to floats, but for k and v if
+// `keeps_cache`. Inputs that are the same view (packed Q, K and V) are converted once.
 using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
 absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, bool keeps_cache) {
   FusedInputs inputs;
@@ -44,6 +48,10 @@ absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, bool keeps_cac
     if (keeps_cache && (i == FusedAttention::kKey || i == FusedAttention::kValue)) continue;
     if (i > 0 && context.has_input(i - 1) && IsSameView(context.input(i), context.input(i - 1))) {
       inputs[i] = inputs[i - 1];
+      continue;
+    }
+    if (inputs[i].type() == DataType::kInt8) {
+      ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], context.allocator()));
       continue;
     }
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, inputs[i].Dense(context.allocator()));
@@ -58,8 +66,10 @@ using Offsets = absl::InlinedVector<int64_t, 16>;
 // The address of element (0, 0, 0, 0). A tensor without elements has no address to add to.
 template <typename T>
 const T* First(const Tensor& tensor, const HeadView& view) {
-  const auto* const data = static_cast<const T*>(tensor.raw());
-  return tensor.num_elements() == 0 ? data : data + view.offset;
+  const auto* const data = static_cast<const char*>(tensor.raw());
+  const int64_t offset = tensor.num_elements() == 0 ? 0 : view.offset;
+  return static_cast<const T*>(
+      static_cast<const void*>(data + offset * (BitWidth(tensor.type()) / 8)));
 }
 
 void SetCache(const Tensor& k, const Tensor& v, const FusedAttentionShape& shape,
@@ -69,7 +79,7 @@ void SetCache(const Tensor& k, const Tensor& v, const FusedAttentionShape& shape
     problem.v = First<float>(v, shape.v);
     return;
   }
-  problem.halves = {First<uint16_t>(k, shape.k), First<uint16_t>(v, shape.v), k.type()};
+  problem.narrow = {First<void>(k, shape.k), First<void>(v, shape.v), k.type()};
 }
 
 template <typename T>
@@ -96,7 +106,9 @@ class FusedAttentionKernel final : public Kernel {
     for (int i = 0; i < context.num_inputs(); ++i) {
       const DataType expected = i == FusedAttention::kMask ? DataType::kBool : DataType::kFloat;
       if (!context.has_input(i) || context.input(i).type() == expected) continue;
-      if (i == FusedAttention::kMask || !IsFloatOrHalf(context.input(i).type())) return false;
+      const DataType type = context.input(i).type();
+      if (i == FusedAttention::kMask) return false;
+      if (!IsFloatOrHalf(type) && !FusedAttention::IsRows(i, type)) return false;
     }
     return true;
   }
@@ -104,7 +116,7 @@ class FusedAttentionKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs,
-                             FloatInputs(context, !bf16_ && IsHalfCache(op_, context)));
+                             FloatInputs(context, !bf16_ && IsNarrowCache(op_, context)));
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);

@@ -9,6 +9,7 @@
 #include "core/strided.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/probabilities_reference.h"
+#include "ops/attention/quantized_rows.h"
 
 namespace attnrun::ops {
 namespace {
@@ -74,6 +75,17 @@ absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAtten
   return in;
 }
 
+absl::StatusOr<std::vector<Tensor>> WithoutQuantizedRows(const OpContext& context) {
+  std::vector<Tensor> inputs(context.num_inputs());
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    inputs[i] = context.input(i);
+    if (!FusedAttention::IsRows(i, inputs[i].type())) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], context.allocator()));
+  }
+  return inputs;
+}
+
 bool IsUnmaskedByPosition(const FusedAttention& op, int64_t position, int64_t t) {
   if (op.causal() && t > position) return false;
   if (op.left_window() >= 0 && position - t > op.left_window()) return false;
@@ -116,8 +128,10 @@ absl::Status Set(OpContext& context, int output, const Shape& shape, const Tenso
 }  // namespace
 
 absl::Status FusedAttention::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, Resolve(context));
-  ATTNRUN_ASSIGN_OR_RETURN(const Operands in, ReadOperands(context, shape));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, WithoutQuantizedRows(context));
+  const OpContext floats(inputs, {}, context.allocator());
+  ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, Resolve(floats));
+  ATTNRUN_ASSIGN_OR_RETURN(const Operands in, ReadOperands(floats, shape));
   ATTNRUN_ASSIGN_OR_RETURN(
       Tensor y, Tensor::Allocate(DataType::kDouble, shape.OutputShape(), context.allocator()));
   const bool wanted = context.wants_output(1);

@@ -25,9 +25,9 @@ void SummarizeQueryMask(const AttentionProblem& problem, const QueryBlock& query
   }
 }
 
-void WidenHead(const uint16_t* from, int64_t stride, int64_t rows, int64_t size, DataType type,
+void WidenHead(const void* from, int64_t stride, int64_t rows, int64_t size, DataType type,
                float* to) {
-  WidenRows(from, stride, rows, size, type, to);
+  WidenRows({from, stride, size, type}, rows, {0, size}, to);
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE
@@ -113,7 +113,7 @@ absl::StatusOr<MaskSummary> SummarizeMask(const AttentionProblem& p, Allocator& 
 
 // Widens `heads` of the cache, [batch, kv_heads, keys, size] with these strides, which become those
 // of the result.
-absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const uint16_t* heads, int64_t size,
+absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const void* heads, int64_t size,
                              HeadStrides& strides, Allocator& allocator) {
   const int64_t samples = strides.batch == 0 ? 1 : p.batch;
   ATTNRUN_ASSIGN_OR_RETURN(
@@ -122,10 +122,10 @@ absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const uint16_t* heads, i
   auto* const to = floats.mutable_data<float>();
   ParallelFor(samples * p.kv_heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const uint16_t* const head =
-          heads + i / p.kv_heads * strides.batch + i % p.kv_heads * strides.head;
+      const int64_t head = i / p.kv_heads * strides.batch + i % p.kv_heads * strides.head;
       HWY_DYNAMIC_DISPATCH(WidenHead)
-      (head, strides.sequence, p.keys, size, p.halves.type, to + i * p.keys * size);
+      (p.narrow.At(heads, head), strides.sequence, p.keys, size, p.narrow.type,
+       to + i * p.keys * size);
     }
   });
   const int64_t head = p.keys * size;
@@ -174,11 +174,11 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
     ATTNRUN_ASSIGN_OR_RETURN(const bool done, AttendFewQueries(problem, summary, allocator));
     if (done) return absl::OkStatus();
   }
-  if (!problem.halves.exists()) return AttendBlocks(problem, summary, allocator);
+  if (!problem.narrow.exists()) return AttendBlocks(problem, summary, allocator);
   AttentionProblem floats = problem;
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, Widen(problem, problem.halves.k, problem.head_size,
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, Widen(problem, problem.narrow.k, problem.head_size,
                                                  floats.k_strides, allocator));
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor v, Widen(problem, problem.halves.v, problem.value_size,
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor v, Widen(problem, problem.narrow.v, problem.value_size,
                                                  floats.v_strides, allocator));
   floats.k = k.data<float>();
   floats.v = v.data<float>();

@@ -30,14 +30,21 @@ struct ScoreOperand {
   int64_t key = 0;
 };
 
-// Keys and values of 2 bytes each, as a cache may hold them. They are read as floats, which is exact.
-struct HalfCache {
-  const uint16_t* k = nullptr;
-  const uint16_t* v = nullptr;
-  // kBfloat16 or kFloat16; kFloat if there is no such cache.
+// Keys and values in fewer bits than floats, as a cache may hold them. They are read as floats, which
+// is exact.
+struct NarrowCache {
+  const void* k = nullptr;
+  const void* v = nullptr;
+  // kBfloat16, kFloat16, or kInt8 for rows as QuantizeRows makes them; kFloat if there is no such
+  // cache.
   DataType type = DataType::kFloat;
 
   bool exists() const { return type != DataType::kFloat; }
+  // The address of element `index` of k or of v.
+  const void* At(const void* data, int64_t index) const {
+    const int64_t bytes = type == DataType::kInt8 ? 1 : 2;
+    return data == nullptr ? nullptr : static_cast<const char*>(data) + index * bytes;
+  }
 };
 
 // y = softmax(cap(scale * q k^T) + bias) v for every head, on float: q [batch, queries,
@@ -58,7 +65,7 @@ struct AttentionProblem {
   const float* k = nullptr;
   const float* v = nullptr;
   // In place of k and v, with their strides, of which those of channels must be 1.
-  HalfCache halves;
+  NarrowCache narrow;
   float* y = nullptr;
   // y rounded to bf16, in place of `y`, if it is not null.
   uint16_t* bf16_y = nullptr;

@@ -75,6 +75,10 @@ void attnrun_session_options_set_threads(attnrun_session_options* options, int32
   options->options.threads = threads;
 }
 
+void attnrun_session_options_set_cache_type(attnrun_session_options* options, attnrun_type type) {
+  options->options.cache_type = static_cast<attnrun::DataType>(type);
+}
+
 attnrun_status* attnrun_session_options_set_weight_cache(attnrun_session_options* options,
                                                          const char* path) {
   return SetText(options, path, [](attnrun::SessionOptions& settings, absl::string_view text) {

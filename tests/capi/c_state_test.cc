@@ -122,6 +122,24 @@ TEST_F(CStateTest, IsSavedAndLoaded) {
   EXPECT_EQ(none, nullptr);
 }
 
+TEST_F(CStateTest, CachesMayBeOfFewerBits) {
+  const auto options = Made<attnrun_session_options>(attnrun_session_options_new);
+  const auto load = [&](attnrun_session** made) {
+    return attnrun_session_load_bytes(bytes_.data(), bytes_.size(), options.get(), made);
+  };
+  attnrun_session_options_set_cache_type(options.get(), ATTNRUN_TYPE_BFLOAT16);
+  session_ = Made<attnrun_session>(load);
+  state_ = Made<attnrun_state>(
+      [&](attnrun_state** made) { return attnrun_session_new_state(session_.get(), 1, 0, made); });
+  // Numbers of 8 bits, ties to even.
+  EXPECT_THAT(Step(state_.get(), {257, 259}), ElementsAre(256 + 260)) << told_;
+  for (const attnrun_type none : {attnrun_type{ATTNRUN_TYPE_UINT8}, -7, 1000}) {
+    attnrun_session_options_set_cache_type(options.get(), none);
+    attnrun_session* refused = nullptr;
+    EXPECT_THAT(Told(load(&refused)), HasSubstr("cache_type: expected float, float16")) << none;
+  }
+}
+
 TEST_F(CStateTest, RefusesWhatAStepCannotDo) {
   output_name_ = "present.0.key";
   EXPECT_THAT(Step(state_.get(), {1}), ElementsAre());

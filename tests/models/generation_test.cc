@@ -161,11 +161,11 @@ double Distance(const Answer& a, const Answer& b) {
   return sum;
 }
 
-TEST_P(GenerationTest, CachesOfHalvesGiveTheSameInAnySteps) {
+TEST_P(GenerationTest, CachesOfFewerBitsGiveTheSameInAnySteps) {
   const Generator exact = Load(GetParam());
   GeneratorOptions apart;
   apart.prefix_cache_bytes = 0;
-  for (const DataType type : {DataType::kBfloat16, DataType::kFloat16}) {
+  for (const DataType type : {DataType::kBfloat16, DataType::kFloat16, DataType::kInt8}) {
     const Generator alone = Load(GetParam(), 1, apart, type);
     const Generator generator = Load(GetParam(), 2, {}, type);
     Answer all;
@@ -173,10 +173,11 @@ TEST_P(GenerationTest, CachesOfHalvesGiveTheSameInAnySteps) {
       GenerationConfig config = Drawn(0);
       const Answer expected = Generated(alone, {Prompts()[i]}, config);
       all.insert(all.end(), expected.begin(), expected.end());
-      // Logits are some units large, and follow keys and values with 8 or 11 bits.
+      // Logits are some units large, and follow keys and values with 8 or 11 bits; 8 bits of int8
+      // are those of the largest number of a head.
       const double distance = Distance(expected, Generated(exact, {Prompts()[i]}, config));
       EXPECT_GT(distance, 0);
-      EXPECT_LT(distance, type == DataType::kBfloat16 ? 0.1 : 0.0125);
+      EXPECT_LT(distance, type == DataType::kFloat16 ? 0.0125 : 0.1);
       config.prompt_lookup_num_tokens = 3;
       config.prefill_chunk_size = 2;
       EXPECT_EQ(Generated(generator, {Prompts()[i]}, config), expected);
@@ -185,7 +186,7 @@ TEST_P(GenerationTest, CachesOfHalvesGiveTheSameInAnySteps) {
     const auto bytes = [](const Generator& g) {
       return *g.decoder().StateBytes({.batch = 1, .capacity = 64});
     };
-    EXPECT_EQ(2 * bytes(generator), bytes(exact));
+    EXPECT_LE(2 * bytes(generator), bytes(exact));
   }
 }
 

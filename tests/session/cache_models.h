@@ -64,15 +64,20 @@ inline std::string WindowModel(int64_t window) {
   return model.SerializeAsString();
 }
 
-// A cache that keeps all rows. With `tells_shape`, the output "shape" is that of the past rows.
-inline std::string AppendModel(bool tells_shape = false) {
+// A cache that keeps all rows. With `tells_shape`, the output "shape" is that of the past rows. If
+// `axis` is 3, it is cut into columns: positions are its last axis.
+inline std::string AppendModel(bool tells_shape = false, int axis = 2) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
-  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, {-4, 2, -2, kCacheWidth});
-  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {-4, 2, -1, kCacheWidth});
-  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, {-4, 2, -3, kCacheWidth});
-  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"present.k"}), "axis", 2);
+  const auto shape = [axis](int64_t positions) {
+    return axis == 2 ? std::vector<int64_t>{-4, 2, positions, kCacheWidth}
+                     : std::vector<int64_t>{-4, 2, kCacheWidth, positions};
+  };
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, shape(-1));
+  Declare(graph->add_input(), "past.k", onnx::TensorProto::FLOAT, shape(-2));
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, shape(-1));
+  Declare(graph->add_output(), "present.k", onnx::TensorProto::FLOAT, shape(-3));
+  AddIntAttribute(AddNode(graph, "Concat", {"past.k", "x"}, {"present.k"}), "axis", axis);
   AddReader(graph, "present.k", 4);
   if (tells_shape) {
     Declare(graph->add_output(), "shape", onnx::TensorProto::INT64, {4});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnrun/session.h"
+#include "core/elements.h"
 #include "session/cache_models.h"
 
 // Windows and static caches stay in place, and a run with a state gives the bits of one to which the
@@ -168,12 +169,61 @@ TEST(StateCachesTest, AttentionAndShapesReadHalves) {
   EXPECT_EQ(casts, 1);
 }
 
+// Rows of bytes have their scale behind them, which no reader of a shape sees.
+TEST(StateCachesTest, CachesOfBytesStayInPlace) {
+  for (const bool cuts : {false, true}) {
+    const std::string model = cuts ? WindowModel(kWindow) : AppendModel(true);
+    const Session session = Load(model, DataType::kInt8);
+    EXPECT_EQ(TypeAndShape(session.inputs()[1]), cuts ? "int8[1,2,d2,12]" : "int8[d4,2,d2,12]");
+    EXPECT_EQ(TypeAndShape(session.outputs()[1]), cuts ? "int8[1,2,d3,12]" : "int8[d4,2,d3,12]");
+    StateOptions options;
+    options.capacity = 100;
+    State state = *session.NewState(options);
+    const size_t bytes = state.byte_size();
+    EXPECT_EQ(bytes * kCacheWidth * sizeof(float),
+              Load(model).NewState(options)->byte_size() * (kCacheWidth + sizeof(float)));
+    ByHand by_hand(session, *Tensor::Allocate(DataType::kInt8, {1, 2, 0, kCacheWidth + 4}));
+    for (int64_t at = 0; at < 100; ++at) {
+      const TensorMap inputs = WindowInputs(at, at + 1);
+      ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << "token " << at;
+    }
+    EXPECT_EQ(state.byte_size(), bytes);
+    if (cuts) continue;
+    const auto outputs = session.Run(WindowInputs(0, 1), state);
+    EXPECT_THAT(ToInts(outputs->at("shape")).value(),
+                ::testing::ElementsAre(1, 2, 100, kCacheWidth));
+  }
+}
+
+TEST(StateCachesTest, BytesAreCloseToFloats) {
+  const Session exact = Load(AppendModel());
+  const Session session = Load(AppendModel(), DataType::kInt8);
+  State rounded = *session.NewState();
+  State state = *exact.NewState();
+  for (int64_t at = 0; at < 40; at += 4) {
+    const Tensor y = exact.Run(WindowInputs(at, at + 4), state)->at("y");
+    const Tensor z = session.Run(WindowInputs(at, at + 4), rounded)->at("y");
+    for (int64_t i = 0; i < y.num_elements(); ++i) {
+      // Values below 1 move by half a step of 1 / 127; scores below 8 by 8 of them, weights by as
+      // much of themselves, of which a mean has two.
+      EXPECT_NEAR(z.data<float>()[i], y.data<float>()[i], 17 * 0.5 / 127) << at;
+    }
+  }
+}
+
+// A cache whose rows are cut, or whose positions are its last axis, has no rows of one position.
+TEST(StateCachesTest, CachesWithoutRowsOfAPositionStayFloats) {
+  const Session session = Load(AppendModel(false, 3), DataType::kInt8);
+  EXPECT_EQ(session.inputs()[1].type, DataType::kFloat);
+  EXPECT_EQ(Load(AppendModel(false, 3), DataType::kFloat16).inputs()[1].type, DataType::kFloat16);
+}
+
 TEST(StateCachesTest, TypesOfCachesThatCannotBeAreRefused) {
   const std::string model = AppendModel();
-  const auto refused = Session::LoadBytes(model, OneThread(DataType::kInt8));
+  const auto refused = Session::LoadBytes(model, OneThread(DataType::kUint8));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.status().message(),
-              HasSubstr("cache_type: expected float, float16 or bfloat16, but found int8"));
+              HasSubstr("cache_type: expected float, float16, bfloat16 or int8, but found uint8"));
 }
 
 // Ends a run behind the node with this output.
@@ -243,6 +293,25 @@ TEST_P(WrittenTest, IsOverwrittenInPlace) {
     ASSERT_EQ(RunWith(session_, state, inputs), by_hand.Run(inputs)) << at;
     ASSERT_EQ(state.value("past.k").raw(), memory) << at;
     ASSERT_EQ(BytesOf(state.value("past.k")), BytesOf(by_hand.cache())) << at;
+  }
+}
+
+TEST_P(WrittenTest, MayBeOfFewerBits) {
+  for (const DataType type : {DataType::kBfloat16, DataType::kInt8}) {
+    const Session session = Load(WrittenModel(GetParam()), type);
+    // ScatterElements has an index for each number.
+    const bool may_be = type != DataType::kInt8 || std::string(GetParam()) != "ScatterElements";
+    ASSERT_EQ(session.inputs()[1].type, may_be ? type : DataType::kFloat);
+    State state = *session.NewState();
+    const void* memory = state.value("past.k").raw();
+    ByHand by_hand(session, CopyOf(state.value("past.k")));
+    for (int64_t at = 0; at < 50; ++at) {
+      const TensorMap inputs = Inputs(at % (kCacheRows - 2), CountOf(at), at);
+      ASSERT_EQ(RunWith(session, state, inputs), by_hand.Run(inputs)) << at;
+      // Where needs rows of 32 bytes.
+      if (std::string(GetParam()) == "Where") continue;
+      ASSERT_EQ(state.value("past.k").raw(), memory) << at;
+    }
   }
 }
 

@@ -51,6 +51,10 @@ std::vector<SampleNode> InternalSamples() {
       {"attnrun::RotaryEmbedding", {F({2, 3, 10}), F({2, 3, 2}), F({2, 3, 2})}, columns},
       {"attnrun::RotaryEmbedding", {F({2, 3, 10}), F({5, 2}), F({5, 2}), I({1, 2, 4})}, columns},
       {"attnrun::HeadRmsNormalization", {F({2, 3, 10}), F({2, 4})}, norm},
+      {"attnrun::QuantizeRows", {F({2, 3, 5})}},
+      // Scales of 0.5 and 2.
+      {"attnrun::DequantizeRows",
+       {Make<int8_t>({2, 7}, {1, -2, 3, 0, 0, 0, 63, 4, 5, -6, 0, 0, 0, 64})}},
       {"attnrun::RelativePositions", {queries, I({0, 1, 2, 3})}},
       {"attnrun::RelativeToAbsolute", {F({2, 1, 7}), F({3, 1})}},
       {"attnrun::RelativeScores", {F({2, 3, 4}), F({5, 4}), pairs}, plain},

@@ -244,6 +244,11 @@ ATTNRUN_EXPORT void attnrun_session_options_set_verify_weight_cache(
 // If 0, a load copies the model's files into memory instead of mapping them.
 ATTNRUN_EXPORT void attnrun_session_options_set_map_files(attnrun_session_options* options,
                                                           int map);
+// The type in which states hold caches of keys and values that the model declares as float:
+// ATTNRUN_TYPE_FLOAT, or lossy FLOAT16, BFLOAT16 or INT8. See SessionOptions::cache_type. A load
+// refuses other types.
+ATTNRUN_EXPORT void attnrun_session_options_set_cache_type(attnrun_session_options* options,
+                                                           attnrun_type type);
 // Skips a pass of the optimizer. May be called for several.
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_disable_pass(
     attnrun_session_options* options, const char* name);

@@ -75,10 +75,13 @@ struct SessionOptions {
   // one name. Names of no input have no effect.
   std::vector<std::string> anonymous_extents_of;
   // The type in which states hold caches of keys and values that the model declares as float: kFloat,
-  // or lossy kBfloat16 or kFloat16, which take half the memory and its bandwidth. New positions are
-  // rounded before attention reads them. Session::inputs and outputs then have this type for such a
-  // cache. Concerns caches that are appended to and windows; others, as those in the branches of an
-  // If, stay as they are. Load fails with kInvalidArgument for other types.
+  // or, lossy, kBfloat16 or kFloat16, which take half the memory and its bandwidth, or kInt8, which
+  // takes about a quarter. New positions are rounded before attention reads them. Session::inputs and
+  // outputs then have this type for such a cache. With kInt8 its last extent is H + 4 instead of H:
+  // each row of H numbers in [-127, 127] has the bytes of its scale, a float, behind it. Concerns
+  // caches that are appended to, windows and static ones; others, as those in the branches of an If,
+  // stay as they are, and so do, with kInt8, caches whose last axis is that of positions. Load fails
+  // with kInvalidArgument for other types.
   DataType cache_type = DataType::kFloat;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
   // of packing again. Created if missing; empty for no cache.

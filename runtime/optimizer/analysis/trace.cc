@@ -64,7 +64,9 @@ class Step {
     const auto steps = KnownInts(node_, "steps", 4, facts_);
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
     if (!starts.has_value() || !axes.has_value() || dims == nullptr) return std::nullopt;
-    if (node_.input(4) != nullptr && !steps.has_value()) return std::nullopt;
+    const bool steps_fit =
+        steps.has_value() ? steps->size() == axes->size() : node_.input(4) == nullptr;
+    if (!steps_fit) return std::nullopt;
     std::optional<View> result = view;
     for (size_t i = 0; i < axes->size() && result.has_value(); ++i) {
       const auto axis = Axis((*axes)[i], view.rank());

@@ -104,7 +104,7 @@ class Caller {
     static constexpr const char* kLimits[] = {"file_bytes",   "nodes",     "run_bytes",
                                               "tensor_bytes", "body_runs", "folded_bytes",
                                               "none",         nullptr};
-    switch (choices_.Int(0, 7)) {
+    switch (choices_.Int(0, 8)) {
       case 0:
         return Take(attnrun_session_options_set_engine(options, kEngines[choices_.Int(0, 4)]));
       case 1:
@@ -122,6 +122,9 @@ class Caller {
             attnrun_session_options_set_limit(options, kLimits[choices_.Int(0, 7)], Number()));
       case 6:
         return attnrun_session_options_set_thread_pool(options, Any(pools_));
+      case 7:
+        return attnrun_session_options_set_cache_type(
+            options, static_cast<attnrun_type>(choices_.Int(-1, 40)));
       default:
         return attnrun_session_options_set_map_files(options, static_cast<int>(choices_.Int(0, 1)));
     }

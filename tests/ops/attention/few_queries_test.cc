@@ -14,7 +14,6 @@
 
 #include "core/parallel.h"
 #include "ops/attention/streaming_attention.h"
-#include "ops/tensors/half.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -60,11 +59,17 @@ struct Attention {
     ops::AttentionProblem some = p;
     some.queries = count;
     some.q = q.data() + first * p.head_size;
-    if (halves == DataType::kFloat) {
-      some.k = k.data();
-      some.v = v.data();
-    } else {
-      some.halves = {half_k.data(), half_v.data(), halves};
+    some.k = k.data();
+    some.v = v.data();
+    if (narrow != DataType::kFloat) {
+      some.narrow = {narrow_k.raw(), narrow_v.raw(), narrow};
+      // Rows have a scale behind them.
+      const int64_t row = narrow_k.dim(1);
+      for (ops::HeadStrides* strides : {&some.k_strides, &some.v_strides}) {
+        for (int64_t* stride : {&strides->batch, &strides->sequence, &strides->head}) {
+          *stride = *stride / p.head_size * row;
+        }
+      }
     }
     some.y = y.data() + first * p.head_size;
     shifted.assign(offsets.begin(), offsets.end());
@@ -75,25 +80,34 @@ struct Attention {
     return some;
   }
 
-  // Rounds keys and values to halves.
-  void Round(bool bf16) {
-    half_k = Rounded(k, bf16);
-    half_v = Rounded(v, bf16);
+  // Rounds keys and values to a type of fewer bits.
+  void Round(DataType to) {
+    narrow_k = Rounded(k, to);
+    narrow_v = Rounded(v, to);
   }
 
-  static std::vector<uint16_t> Rounded(std::vector<float>& floats, bool bf16) {
-    const auto count = static_cast<int64_t>(floats.size());
-    std::vector<uint16_t> halves(floats.size());
-    (bf16 ? ops::NarrowToBf16 : ops::NarrowToFloat16)(floats.data(), count, halves.data());
-    (bf16 ? ops::WidenBf16 : ops::WidenFloat16)(halves.data(), count, floats.data());
-    return halves;
+  // Changes the floats, too.
+  Tensor Rounded(std::vector<float>& floats, DataType to) const {
+    const int64_t rows = static_cast<int64_t>(floats.size()) / p.head_size;
+    const Tensor all = *Tensor::Of<float>({rows, p.head_size}, floats);
+    const bool quantized = to == DataType::kInt8;
+    const auto type = [](DataType t) { return static_cast<int64_t>(t); };
+    const auto there = quantized ? OpTester("QuantizeRows", 1, "attnrun").Input(all)
+                                 : OpTester("Cast", 13).Input(all).Attribute("to", type(to));
+    const Tensor narrow = there.Kernel().value()[0];
+    const auto back =
+        quantized ? OpTester("DequantizeRows", 1, "attnrun").Input(narrow)
+                  : OpTester("Cast", 13).Input(narrow).Attribute("to", type(DataType::kFloat));
+    const Tensor wide = back.Kernel().value()[0];
+    floats.assign(wide.data<float>(), wide.data<float>() + wide.num_elements());
+    return narrow;
   }
 
   ops::AttentionProblem p;
-  // If not kFloat, the problem has the halves in place of k and v.
-  DataType halves = DataType::kFloat;
-  std::vector<uint16_t> half_k = {};
-  std::vector<uint16_t> half_v = {};
+  // If not kFloat, the problem has narrow_k and narrow_v in place of k and v.
+  DataType narrow = DataType::kFloat;
+  Tensor narrow_k = {};
+  Tensor narrow_v = {};
   std::vector<float> q;
   std::vector<float> k;
   std::vector<float> v;
@@ -148,10 +162,10 @@ TEST(FewQueriesTest, BitsAreThoseOfManyQueries) {
   }
 }
 
-// Halves are widened tile by tile for few queries, and at once for many.
-TEST(FewQueriesTest, ACacheOfHalvesGivesTheBitsOfItsFloats) {
+// Narrow keys are widened tile by tile for few queries, and at once for many.
+TEST(FewQueriesTest, ANarrowCacheGivesTheBitsOfItsFloats) {
   std::mt19937 generator(Seed());
-  for (const bool bf16 : {false, true}) {
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kInt8}) {
     for (const int64_t size : {16, 48, 256}) {
       for (const bool heads_first : {false, true}) {
         for (const int64_t keys : {77, 300}) {
@@ -160,9 +174,9 @@ TEST(FewQueriesTest, ACacheOfHalvesGivesTheBitsOfItsFloats) {
             const int64_t row = kKvHeads * size;
             attention.p.k_strides = attention.p.v_strides = {keys * row, row, size, 1};
           }
-          attention.Round(bf16);
+          attention.Round(type);
           const std::vector<float> expected = Attend(attention, 20);
-          attention.halves = bf16 ? DataType::kBfloat16 : DataType::kFloat16;
+          attention.narrow = type;
           for (const int threads : {1, 2}) {
             SetNumThreads(threads);
             EXPECT_EQ(Attend(attention, 20), expected);

@@ -144,7 +144,8 @@ std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
   } else if (IsOp(node, "Slice")) {
     const auto starts = KnownInts(node->input(1), facts);
     const auto axes = KnownInts(node->input(3), facts);
-    if (!starts.has_value() || starts->size() != 1 || !axes.has_value()) return std::nullopt;
+    const auto has_one = [](const auto& list) { return list.has_value() && list->size() == 1; };
+    if (!has_one(starts) || !has_one(axes)) return std::nullopt;
     axis = (*axes)[0];
     row = (*starts)[0];
   }
