@@ -19,7 +19,7 @@ Description Attention, BiasSplitGelu, DynamicQuantizeMatMul, EmbedLayerNormaliza
     LinearAttentionGate, MatMulBnb4, MatMulIntegerToFloat, MRotaryEmbedding, MultiHeadAttention,
     NhwcConv, QAttention, QEmbedLayerNormalization, QGemm, QLinearBinary, QLinearConcat,
     QLinearLeakyRelu, QLinearPool, QLinearSoftmax, QLinearUnary, QLinearWhere, Quantization,
-    QuickGelu, RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization,
+    QuickGelu, Range, RotaryEmbedding, SkipLayerNormalization, SkipSimplifiedLayerNormalization,
     SparseAttention, TransposeMatMul;
 
 struct Entry {
@@ -66,6 +66,7 @@ constexpr Entry kDescribed[] = {
     {"QLinearWhere", {9, 9}, {1, 1}, QLinearWhere},
     {"QuantizeLinear", {2, 3}, {1, 1}, Quantization},
     {"QuickGelu", {1, 1}, {1, 1}, QuickGelu, kElementwise},
+    {"Range", {2, 3}, {1, 1}, Range},
     {"RotaryEmbedding", {4, 4}, {1, 1}, RotaryEmbedding},
     {"SkipLayerNormalization", {3, 5}, {1, 4}, SkipLayerNormalization},
     {"SkipSimplifiedLayerNormalization", {3, 4}, {1, 4}, SkipSimplifiedLayerNormalization},

@@ -23,6 +23,14 @@ bool IsCutTo(const SymInt& value, const SymInt& limit) {
   return UncutExtent(value, limit).has_value();
 }
 
+// True if `value` is min(whole, n) for a number n of at least 1: an axis up to a bound that may be
+// far behind its end.
+bool IsStartOf(const SymInt& value, const SymInt& whole) {
+  const auto operands = value.OperandsOf("min");
+  return operands.has_value() && operands->first == whole &&
+         operands->second.constant().value_or(0) >= 1;
+}
+
 // True if `value` is max(0, limit + n - n) for a small number n: an axis without its last n
 // elements.
 bool IsRestOf(const SymInt& value, const SymInt& limit) {
@@ -53,8 +61,8 @@ SymInt BroadcastDim(const SymInt& a, const SymInt& b) {
   if (a.constant().has_value()) return a;
   if (b.constant().has_value()) return b;
   // An extent cut shorter than the other side would broadcast with it only if it were 1.
-  if (IsCutTo(b, a) || IsRestOf(b, a)) return a;
-  if (IsCutTo(a, b) || IsRestOf(a, b)) return b;
+  if (IsCutTo(b, a) || IsRestOf(b, a) || IsStartOf(b, a)) return a;
+  if (IsCutTo(a, b) || IsRestOf(a, b) || IsStartOf(a, b)) return b;
   if (IsBroadcastOf(a, b)) return a;
   if (IsBroadcastOf(b, a)) return b;
   return SymInt::Opaque("broadcast", a, b);

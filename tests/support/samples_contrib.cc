@@ -25,6 +25,7 @@ std::vector<SampleNode> ContribRowSamples() {
        {Int32({1, 3}, {0, 1, 0}), None(), F({2, 4}), F({3, 4}), None(), F({4}), F({4})},
        {},
        3},
+      {"com.microsoft::Range", {I0(1), I0(4)}},
       {"com.microsoft::RotaryEmbedding",
        {F({1, 2, 8}), Make<int64_t>({1}, {0}), F({2, 2}), F({2, 2})}},
   };

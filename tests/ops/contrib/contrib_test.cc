@@ -70,6 +70,14 @@ TEST(ContribTest, TransposeMatMulHasNoBatches) {
   EXPECT_THAT(op.Reference().status().message(), HasSubstr("transBatchA"));
 }
 
+TEST(ContribTest, RangeMayLackItsStep) {
+  OpTester op("Range", 1, kMicrosoft);
+  op.Input(Make<int32_t>({}, {2})).Input(Make<int32_t>({}, {5}));
+  ExpectClose(Reference(op), Make<int32_t>({3}, {2, 3, 4}), 0);
+  op.Input(Make<int32_t>({}, {2}));
+  ExpectClose(Reference(op), Make<int32_t>({2}, {2, 4}), 0);
+}
+
 TEST(ContribTest, FusedGemmActivates) {
   OpTester op("FusedGemm", 1, kMicrosoft);
   op.Attribute("activation", std::string("LeakyRelu")).Attribute("activation_alpha", 0.5F);

@@ -127,6 +127,7 @@ const std::map<std::string, std::string>& WithoutTracks() {
       {"com.microsoft::QLinearSoftmax", kExpanded},
       {"com.microsoft::QLinearWhere", kExpanded},
       {"com.microsoft::QuantizeLinear", kExpanded},
+      {"com.microsoft::Range", kExpanded},
       {"com.microsoft::RotaryEmbedding", kExpanded},
       {"com.microsoft::SkipLayerNormalization", kExpanded},
       {"com.microsoft::SkipSimplifiedLayerNormalization", kExpanded},

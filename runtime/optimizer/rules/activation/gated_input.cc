@@ -122,6 +122,10 @@ class GateWalk {
         Follow(next.y, next, offset * factor, steps - 1);
       } else if (offset != 0 && IsOp(reader, "Add")) {
         if (ScalarOf(OtherOperand(*reader, value)) == offset) Follow(next.y, next, 0, steps - 1);
+      } else if (offset != 0 && IsOp(reader, "Sub")) {
+        // 1 - f(-p), as erfc is written out, is 1 + f(p).
+        next.is_reversed = true;
+        if (ScalarOf(reader->input(0)) == offset) Follow(next.y, next, 0, steps - 1);
       } else if (offset == 0 && IsOp(reader, "Mul")) {
         TryInputs(OtherOperand(*reader, value), next, steps);
       }
@@ -145,7 +149,7 @@ class GateWalk {
     const auto polynomial = PolynomialReader(x, state.operands).Read(function_->input(0));
     if (!polynomial.has_value()) return;
     state.x = x;
-    state.polynomial = *polynomial;
+    state.polynomial = state.is_reversed ? Sum({}, *polynomial, -1) : *polynomial;
     TakeFactors(state, steps);
     // A constant with more axes than x would add axes to the result.
     const int rank = facts_.RankOf(x);

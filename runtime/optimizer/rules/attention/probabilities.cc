@@ -17,12 +17,11 @@
 namespace attnrun::opt {
 namespace {
 
-// The Where that reads the probabilities and has these inputs; null if there is none. Appends its
-// nodes.
-Value* ChosenBehind(const Value& probabilities, const std::vector<Pattern>& inputs, Facts& facts,
-                    std::vector<Node*>& nodes) {
+// The output of a reader of the probabilities that matches; null if there is none. Appends its nodes.
+Value* ComputedBehind(const Value& probabilities, const Pattern& pattern, Facts& facts,
+                      std::vector<Node*>& nodes) {
   for (const Node* reader : probabilities.consumers()) {
-    if (Op("Where", inputs).Match(reader->output(0), facts, nodes)) return reader->output(0);
+    if (pattern.Match(reader->output(0), facts, nodes)) return reader->output(0);
   }
   return nullptr;
 }
@@ -30,7 +29,8 @@ Value* ChosenBehind(const Value& probabilities, const std::vector<Pattern>& inpu
 // Where(IsNaN(p), 0, p), or null if there is none. Appends its nodes.
 Value* GuardOf(Value* probabilities, Facts& facts, std::vector<Node*>& nodes) {
   const Pattern p = Same(&probabilities);
-  return ChosenBehind(*probabilities, {Op("IsNaN", {p}), Uniform(0), p}, facts, nodes);
+  const Pattern guard = Op("Where", {Op("IsNaN", {p}), Uniform(0), p});
+  return ComputedBehind(*probabilities, guard, facts, nodes);
 }
 
 // Follows a guard, also one behind a Cast to another float, whose NaNs are the same.
@@ -48,7 +48,7 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
   return guarded;
 }
 
-// Follows Where(mask, 0, p) if it has the mask of the scores.
+// Follows Where(mask, 0, p), or p times the mask as numbers, if it has the mask of the scores.
 Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result,
                       Facts& facts) {
   if (scores == nullptr || scores->masks.size() != 1 || !Swallows(scores->mask_value) ||
@@ -57,9 +57,15 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
   }
   const Scores::Mask& mask = scores->masks[0];
   if (!(mask.operand.scores == scores->view)) return probabilities;
-  std::vector<Pattern> inputs = {Same(&mask.operand.value), Same(&probabilities), Uniform(0)};
-  if (mask.negated) std::swap(inputs[1], inputs[2]);
-  Value* masked = ChosenBehind(*probabilities, inputs, facts, result.nodes);
+  const Pattern given = Same(&mask.operand.value);
+  const Pattern p = Same(&probabilities);
+  const Pattern chosen =
+      mask.negated ? Op("Where", {given, Uniform(0), p}) : Op("Where", {given, p, Uniform(0)});
+  const Pattern kept = Op("Cast", {mask.negated ? Op("Not", {given}) : given});
+  Value* masked = ComputedBehind(*probabilities, chosen, facts, result.nodes);
+  if (masked == nullptr) {
+    masked = ComputedBehind(*probabilities, Op("Mul", {p, kept}), facts, result.nodes);
+  }
   if (masked == nullptr) return probabilities;
   result.zero_rows = true;
   result.closes_masked = true;

@@ -6,6 +6,7 @@
 //
 //   Div(x, Expand(y, Shape(x)))             ->  Div(x, y)
 //   Min(x, ConstantOfShape(Shape(x)) {3})   ->  Min(x, 3)
+//   Mul(x, constant [N, 1, 1] of 3)         ->  Mul(x, 3)
 //
 // GatherElements does not broadcast, so exports of DeBERTa repeat the indices of positions for all
 // samples and heads; TakeAlongAxis does:
@@ -41,29 +42,49 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
-// The number that all elements equal in every run; covers views, conditions cast to numbers, and a
-// Where whose condition is known.
+// True for a condition as numbers, 1 and 0.
+bool IsCondition(const Value* value, Facts& facts) {
+  const Node* const cast = ProducerOf(value, "Cast");
+  return cast != nullptr && facts.TypeOf(cast->input(0)) == DataType::kBool;
+}
+
+// The number that all elements equal in every run; covers views, conditions cast to numbers, a Where
+// whose condition is known, and zeros where a condition holds, as tf2onnx writes its Select.
 std::optional<double> NumberOf(Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (IsOp(node, "Where")) {
     const auto condition = KnownCondition(node->input(0), facts);
     return condition.has_value() ? UniformOf(node->input(*condition ? 1 : 2)) : std::nullopt;
   }
-  if (IsOp(node, "Cast") && facts.TypeOf(node->input(0)) == DataType::kBool) {
+  if (IsOp(node, "Mul")) {
+    for (const auto& [condition, number] : ScalingsOf(node)) {
+      if (IsCondition(condition, facts) && UniformOf(number) == 0.0) return 0;
+    }
+  }
+  if (IsCondition(value, facts)) {
     const auto condition = KnownCondition(node->input(0), facts);
     return condition.has_value() ? std::optional<double>(*condition ? 1 : 0) : std::nullopt;
   }
   return UniformOf(value);
 }
 
+// True if the value is a constant with a factor for each row, as the scales of heads are. Those for
+// each channel stay: they belong to a normalization.
+bool ScalesRows(const Node& node, const Value* value) {
+  const Tensor* const factors = value->constant();
+  return !ScalingsOf(&node).empty() && IsFloatingPoint(factors->type()) &&
+         factors->num_elements() > 1 && factors->shape().back() == 1;
+}
+
 // A constant of rank 0 in place of a tensor of equal elements, if the result keeps its extents;
 // else null.
-Value* AsNumber(Patch& patch, Facts& facts, const std::vector<Value*>& inputs, size_t i,
-                const std::vector<SymInt>& dims) {
+Value* AsNumber(Patch& patch, Facts& facts, const Node& node, const std::vector<Value*>& inputs,
+                size_t i, const std::vector<SymInt>& dims) {
   Value* input = inputs[i];
+  if (input->is_constant() && !ScalesRows(node, input)) return nullptr;
   const auto number = NumberOf(input, facts);
   const DataType type = facts.TypeOf(input);
-  if (!number.has_value() || input->is_constant() || type == DataType::kBool) return nullptr;
+  if (!number.has_value() || type == DataType::kBool) return nullptr;
   // A double does not hold every larger integer.
   constexpr double kMaxExact = 1ll << 53;
   if (IsInteger(type) && !(std::abs(*number) < kMaxExact)) return nullptr;
@@ -80,7 +101,7 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
     inputs[i] = BroadcastSource(inputs[i], facts, [&](const std::vector<SymInt>& from) {
       return ResultWith(inputs, i, from, facts) == dims;
     });
-    Value* number = AsNumber(patch, facts, inputs, i, dims);
+    Value* number = AsNumber(patch, facts, *node, inputs, i, dims);
     if (number != nullptr) inputs[i] = number;
   }
   if (inputs == node->inputs()) return false;

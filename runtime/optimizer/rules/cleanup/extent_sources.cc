@@ -14,14 +14,20 @@ SymInt Single(const SymInt& term) {
   return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
 }
 
-// True if the value's node is given this number as an element of an input, as Range is.
+// True if the value's node is given this number as an element of an input, as Range is, or is a view
+// of a value with that extent.
 bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
-  return value.producer() != nullptr &&
-         absl::c_any_of(value.producer()->inputs(), [&](const Value* input) {
-           if (input == nullptr) return false;
-           const auto& contents = facts.Of(input).contents;
-           return contents.has_value() && absl::c_linear_search(*contents, number);
-         });
+  const Node* const node = value.producer();
+  if (node == nullptr) return false;
+  const bool is_view = ops::TraitsOf(*node).rearranges;
+  return absl::c_any_of(node->inputs(), [&](const Value* input) {
+    if (input == nullptr) return false;
+    const auto& [type, dims, contents] = facts.Of(input);
+    const auto has = [&](const auto& list) {
+      return list.has_value() && absl::c_linear_search(*list, number);
+    };
+    return has(contents) || (is_view && has(dims));
+  });
 }
 
 // True for a product of two values, neither of them constant.
@@ -34,14 +40,16 @@ bool IsOfTwoValues(const Node& node) {
 
 }  // namespace
 
-ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order) {
+ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order)
+    : graph_(context.graph) {
   std::vector<Value*> values = context.graph.inputs();
   const std::vector<Value*>& captures = context.graph.captures();
   values.insert(values.end(), captures.begin(), captures.end());
   for (Value* value : values) Add(value, context.facts);
   // A reader would keep scores, and probabilities, from becoming part of an attention. So they come
-  // last, and give no extent that is a product of others, such as batch*heads.
+  // last, behind views, and neither give an extent that is a product of others, such as batch*heads.
   HashSet<const Value*> scores;
+  std::vector<Value*> views;
   std::vector<Value*> last;
   for (const Node* node : order) {
     const ops::OpTraits traits = ops::TraitsOf(*node);
@@ -51,6 +59,7 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
     const bool of_scores =
         IsOfTwoValues(*node) || (goes_on && absl::c_any_of(node->inputs(), is_score));
     if (of_scores) scores.insert(node->outputs().begin(), node->outputs().end());
+    if (traits.rearranges && !of_scores) views.push_back(node->output(0));
     if (traits.elementwise || traits.rearranges) continue;
     if (of_scores) {
       last.push_back(node->output(0));
@@ -58,7 +67,9 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
       Add(node->output(0), context.facts);
     }
   }
-  for (Value* value : last) Add(value, context.facts, /*products=*/false);
+  for (const auto& values_of : {views, last}) {
+    for (Value* value : values_of) Add(value, context.facts, /*products=*/false);
+  }
 }
 
 bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) const {
@@ -66,7 +77,8 @@ bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) 
     return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
       if (term.constant().has_value()) return true;
       const auto found = sources_.find(Single(term).ToString());
-      return found != sources_.end() && !DependsOn(*found->second.value, node);
+      const Value* const value = found == sources_.end() ? nullptr : ValueOf(found->second);
+      return value != nullptr && !DependsOn(*value, node);
     });
   });
 }
@@ -110,7 +122,8 @@ void ExtentSources::Add(Value* value, Facts& facts, bool products) {
     if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
     const std::string name = symbol.ToString();
     if (sources_.contains(name) || (!products && IsProduct(symbol))) continue;
-    sources_.emplace(name, Source{symbol, value, static_cast<int64_t>(i), extent.constant_term()});
+    sources_.emplace(
+        name, Source{symbol, value->name(), static_cast<int64_t>(i), extent.constant_term()});
   }
 }
 
@@ -122,6 +135,8 @@ bool ExtentSources::IsProduct(const SymInt& term) const {
   });
 }
 
+Value* ExtentSources::ValueOf(const Source& source) const { return graph_.FindValue(source.value); }
+
 const ExtentSources::Source& ExtentSources::SourceOf(const SymInt& term) const {
   return sources_.at(Single(term).ToString());
 }
@@ -129,7 +144,7 @@ const ExtentSources::Source& ExtentSources::SourceOf(const SymInt& term) const {
 Value* ExtentSources::ReadSource(Patch& patch, const SymInt& term) const {
   const Source& source = SourceOf(term);
   Value* extent =
-      patch.Op("Shape", {source.value}, {{"start", source.axis}, {"end", source.axis + 1}});
+      patch.Op("Shape", {ValueOf(source)}, {{"start", source.axis}, {"end", source.axis + 1}});
   if (term.coefficient() == 1) return extent;
   return patch.Op("Mul", {extent, patch.Ints({term.coefficient()})});
 }
@@ -160,7 +175,7 @@ bool ExtentSources::IsSource(const Node& shape) const {
   const bool comes_in = input->is_input() || input->outer() != nullptr;
   if (end > start + 1) return comes_in;
   return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
-           return source.second.value == input && source.second.axis == start;
+           return source.second.value == input->name() && source.second.axis == start;
          });
 }
 

@@ -32,10 +32,11 @@ class ExtentSources {
   Value* ReadAll(Patch& patch, absl::Span<const SymInt> extents) const;
 
  private:
-  // The symbol plus `more`, a number, is the extent of this axis.
+  // The symbol plus `more`, a number, is the extent of this axis of the value of that name: a
+  // rewrite may replace the value by one that takes over the name.
   struct Source {
     SymInt symbol;
-    Value* value = nullptr;
+    std::string value;
     int64_t axis = 0;
     int64_t more = 0;
   };
@@ -44,11 +45,14 @@ class ExtentSources {
   void Add(Value* value, Facts& facts, bool products = true);
   bool IsProduct(const SymInt& term) const;
   Value* Read(Patch& patch, const SymInt& extent) const;
+  // Null if the value has been removed.
+  Value* ValueOf(const Source& source) const;
   const Source& SourceOf(const SymInt& term) const;
   Value* ReadSource(Patch& patch, const SymInt& term) const;
   bool IsRead(const Value* value, int terms = 8) const;
   bool IsSource(const Node& shape) const;
 
+  const Graph& graph_;
   HashMap<std::string, Source> sources_;
 };
 

@@ -56,6 +56,22 @@ TEST(GeluFusionTest, FusesErfInEveryAssociation) {
   });
 }
 
+// 0.5 x erfc(-x / sqrt 2), as TensorFlow and JAX compute it: erfc(u) is 1 - erf(u).
+TEST(GeluFusionTest, FusesErfOfTheOppositeNumber) {
+  const auto gelu = [](double sign) {
+    return [sign](GraphBuilder& b, Value* x) {
+      Value* argument = b.Op("Mul", {b.Op("Neg", {x}), Number(b, sign / std::numbers::sqrt2)});
+      Value* erfc = b.Op("Sub", {Number(b, 1), b.Op("Erf", {argument})});
+      return b.Op("Mul", {b.Op("Mul", {Number(b, 0.5), x}), erfc});
+    };
+  };
+  ExpectGelu(gelu(1));
+  // x (1 - erf(x / sqrt 2)) is another function.
+  const OptimizerTester other = Tested(gelu(-1));
+  EXPECT_EQ(other.Count("Gelu"), 0);
+  other.ExpectSameResults(kTolerance);
+}
+
 TEST(GeluFusionTest, FusesErfWithTheHalfMovedIntoTheSum) {
   ExpectGelu([](GraphBuilder& b, Value* x) {
     Value* erf = b.Op("Erf", {b.Op("Mul", {Number(b, 1 / std::numbers::sqrt2), x})});

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/attention_graph.h"
 
 namespace attnrun::testing {
@@ -42,6 +44,40 @@ TEST(AttentionProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+// DeBERTa masks the probabilities, too, so that a row without a key is 0. tf2onnx writes the choice as
+// a product with the mask, and adds the zeros.
+OptimizerTester MaskedTwice(bool as_product, bool negated) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, "queries", "keys"});
+    Value* least = b.Constant<float>("least", {}, {std::numeric_limits<float>::lowest()});
+    Value* zero = b.Constant<float>("zero", {}, {0});
+    Value* scores = b.Op("MatMul", {q, Transposed(b, k, {0, 1, 3, 2})});
+    const auto chosen = [&](Value* x, Value* other) {
+      return negated ? b.Op("Where", {mask, other, x}) : b.Op("Where", {mask, x, other});
+    };
+    Value* p = b.Op("Softmax", {chosen(scores, least)}, {{"axis", int64_t{-1}}});
+    const AttributeMap to_float = {{"to", int64_t{1}}};
+    Value* open = b.Op("Cast", {negated ? b.Op("Not", {mask}) : mask}, to_float);
+    Value* closed = b.Op("Cast", {negated ? mask : b.Op("Not", {mask})}, to_float);
+    Value* kept = as_product ? b.Op("Add", {b.Op("Mul", {closed, zero}), b.Op("Mul", {p, open})})
+                             : chosen(p, zero);
+    b.Output(b.Op("MatMul", {kept, Transposed(b, Values(b), {0, 1, 3, 2})}));
+  });
+}
+
+TEST(AttentionProbabilitiesTest, ASecondMaskMakesRowsZero) {
+  for (const bool as_product : {false, true}) {
+    for (const bool negated : {false, true}) {
+      OptimizerTester test = MaskedTwice(as_product, negated);
+      EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+      EXPECT_EQ(test.Count("Mul") + test.Count("Where") + test.Count("Cast"), 0);
+      test.Dim("keys", 5).ExpectSameResults(kTolerance);
+    }
+  }
 }
 
 // As dynamic quantization of products of computed values leaves them.

@@ -53,6 +53,30 @@ TEST(BroadcastsTest, LeavesLeadingAxesThatWouldWidenTheResult) {
   test.ExpectSameResults(kTolerance);
 }
 
+// Scales of heads that are still equal, as before training. Those of channels belong to a
+// normalization and stay.
+TEST(BroadcastsTest, EqualFactorsOfRowsBecomeTheirNumber) {
+  const auto scaled = [](const Shape& shape, std::vector<float> scales) {
+    return OptimizerTester([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 2, "seq", 3});
+      b.Output(
+          b.Op("Mul", {b.Op("Relu", {x}), b.Constant("s", *Tensor::Of<float>(shape, scales))}));
+    });
+  };
+  const auto rank = [](const OptimizerTester& test) {
+    for (const Node* node : test.graph().nodes()) {
+      if (node->op_type() == "Mul") return node->input(1)->constant()->rank();
+    }
+    return -1;
+  };
+  EXPECT_EQ(rank(scaled({2, 1, 1}, {4, 4})), 0);
+  EXPECT_EQ(rank(scaled({2, 1, 1}, {4, 5})), 3);
+  EXPECT_EQ(rank(scaled({3}, {4, 4, 4})), 1);
+  // It gives the result an axis.
+  EXPECT_EQ(rank(scaled({2, 1, 1, 1, 1}, {4, 4})), 5);
+  scaled({2, 1, 1}, {4, 4}).ExpectSameResults(0);
+}
+
 TEST(BroadcastsTest, AFilledTensorBecomesItsNumber) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});

@@ -173,6 +173,24 @@ TEST(ShapeFoldingTest, ExtentsAreReadFromOtherValuesThanScores) {
   test.Dim("h", 2).ExpectSameResults(8 * kEpsilon);
 }
 
+// tf2onnx leaves the number of keys open, which the scores are then the first to show beside K.
+TEST(ShapeFoldingTest, ExtentsThatAReshapeMakesAreReadFromIt) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", "seq", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"other", "keys", 4});
+    Value* batch = b.Op("Shape", {q}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    Value* target = b.Op("Concat", {batch, Vector(b, {-1, 4})}, {{"axis", int64_t{0}}});
+    Value* keys = b.Op("Reshape", {b.Op("Relu", {k}), target});
+    Value* turned = b.Op("Transpose", {keys}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    Value* scores = b.Op("MatMul", {q, turned});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {scores}), keys}));
+    Value* count = b.Op("Gather", {b.Op("Shape", {scores}), Vector(b, {2})});
+    b.Output(b.Op("Expand", {b.Input("y", DataType::kFloat, {1}), count}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("batch", 2).Dim("other", 1).Dim("keys", 6).ExpectSameResults(8 * kEpsilon);
+}
+
 // Found by the fuzzer of rules: no run succeeds, but the graph is optimized before that is known.
 TEST(ShapeFoldingTest, AConcatMayLackAnInput) {
   const OptimizerTester test([](GraphBuilder& b) {
