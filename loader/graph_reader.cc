@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphReader::Read() {
   ATTNRUN_RETURN_IF_ERROR(DefineInitializers());
   ATTNRUN_RETURN_IF_ERROR(DeclareNodes(proto_.node(), scope_));
   ATTNRUN_RETURN_IF_ERROR(DeclareTypes(proto_.output()));
-  ATTNRUN_RETURN_IF_ERROR(DeclareTypes(proto_.value_info()));
+  ATTNRUN_RETURN_IF_ERROR(DeclareTypes(proto_.value_info(), /*of_data=*/false));
   for (const Pending& pending : pending_) {
     ATTNRUN_RETURN_IF_ERROR(Annotate(Connect(pending), pending.node->description()));
   }
@@ -131,11 +131,12 @@ absl::Status GraphReader::DefineInitializer(const std::string& name, absl::Statu
 }
 
 absl::Status GraphReader::DeclareTypes(
-    const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations) {
+    const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations, bool of_data) {
   for (const auto& declaration : declarations) {
     Value* value = graph_->FindValue(declaration.name());
-    // Exporters leave entries for values that they removed.
-    if (value == nullptr) continue;
+    // Exporters leave entries for values that they removed, and converters those of initializers whose
+    // data they changed.
+    if (value == nullptr || (!of_data && value->constant() != nullptr)) continue;
     absl::StatusOr<Type> type = ReadType(declaration.type());
     if (!type.ok()) {
       return Annotate(type.status(), absl::StrCat("the type of ", Quoted(declaration.name())));

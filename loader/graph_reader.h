@@ -60,9 +60,11 @@ class GraphReader {
   absl::Status DefineInitializers();
   absl::Status DefineInitializer(const std::string& name, absl::StatusOr<Tensor> data);
   absl::Status DefineOutputs();
-  // Sets the types that value_info and the graph outputs declare.
+  // Sets the types that value_info and the graph outputs declare. Unless `of_data`, declarations of
+  // values whose data is known say nothing.
   absl::Status DeclareTypes(
-      const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations);
+      const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations,
+      bool of_data = true);
   absl::Status CheckUndefined(const std::string& name, absl::string_view definition) const;
   void ReserveNames();
 

@@ -9,9 +9,9 @@ namespace attnrun::opt {
 
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kRequantization, kKnownSequences, kKnownConditions,
-    kKnownBranches, kFloorDivision, kMaskedFill, kShuffledLists, kSliceAssignments,
-    kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention, kKnownHits, kExperts,
-    kStackedExperts;
+    kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectedScores, kShuffledLists,
+    kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention,
+    kKnownHits, kExperts, kStackedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
     kPartialRotary, kMaskedMean;
@@ -39,8 +39,9 @@ const std::vector<Phase>& StandardPhases() {
       // Rewrites the several spellings of exporters to one.
       {"canonicalize",
        {&kContribOperators, &kFlexAttention, &kRequantization, &kKnownSequences, &kKnownConditions,
-        &kKnownBranches, &kFloorDivision, &kMaskedFill, &kShuffledLists, &kSliceAssignments,
-        &kPaddedConvolution, &kGatheredTable, &kIntegerConvolution, &kKnownHits}},
+        &kKnownBranches, &kFloorDivision, &kIntegerRange, &kMaskedFill, &kSelectedScores,
+        &kShuffledLists, &kSliceAssignments, &kPaddedConvolution, &kGatheredTable,
+        &kIntegerConvolution, &kKnownHits}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,

@@ -125,11 +125,6 @@ constexpr Mistake kMistakes[] = {
     {"InitializerAgainstInput",
      [](ModelProto&, GraphProto& g) { SetType(g.add_input(), "w", TensorProto::INT64, {2, 2}); },
      "initializer 'w': 'w' is declared int64[2,2], but its data is float[2,2]"},
-    {"InitializerAgainstValueInfo",
-     [](ModelProto&, GraphProto& g) {
-       SetType(g.add_value_info(), "w", TensorProto::FLOAT, {4, 2});
-     },
-     "'w' is declared float[4,2], but its data is float[2,2]"},
     {"ValueInfoAgainstOutput",
      [](ModelProto&, GraphProto& g) { SetType(g.add_value_info(), "y", TensorProto::INT32, {2}); },
      "'y' is declared twice, as float[2,2] and as int32[2]"},

@@ -58,6 +58,14 @@ TEST(LoaderTest, NodesValuesAndTypes) {
   EXPECT_EQ(loaded->model.ir_version, 10);
 }
 
+// Converters to float16 leave such entries.
+TEST(LoaderTest, ValueInfoOfAnInitializerMayBeStale) {
+  onnx::ModelProto proto = SmallModel();
+  SetType(proto.mutable_graph()->add_value_info(), "w", TensorProto::FLOAT16, {4, 2});
+  const auto loaded = Load(proto);
+  EXPECT_EQ(TypeAndShape(*loaded->graph().FindValue("w")->constant()), "float[2,2]");
+}
+
 TEST(LoaderTest, ElementsAreViewsOfTheBytes) {
   onnx::ModelProto proto = SmallModel();
   TensorProto floats = MakeTensor("f", TensorProto::FLOAT, {3});

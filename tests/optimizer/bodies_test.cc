@@ -153,6 +153,26 @@ TEST(BodiesTest, ValuesThatGrowInALoopAreNotConstant) {
   }
 }
 
+// A while loop has no count, so its node lacks the first input.
+TEST(BodiesTest, ALoopWithoutACountMayBeViewed) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* go_on = b.Input("go_on", DataType::kBool, {});
+    Value* x = b.Input("x", DataType::kFloat, {2, 8});
+    const auto body = Subgraph([&](GraphBuilder& in) {
+      in.Input("iteration", DataType::kInt64, {});
+      Value* more = in.Input("condition", DataType::kBool, {});
+      in.Output(in.Op("And", {more, in.Op("Not", {more})}));
+      in.Output(in.Op("Neg", {in.Input("x", DataType::kFloat)}));
+    });
+    Value* y = b.Op("Loop", {nullptr, go_on, x}, {{"body", body}});
+    Value* flat = b.Op("Reshape", {y, b.Constant<int64_t>("all", {1}, {-1})});
+    b.Output(b.Op("Reshape", {flat, b.Constant<int64_t>("rows", {2}, {4, 4})}));
+  });
+  for (const bool go_on : {false, true}) {
+    test.Feed("go_on", MakeBool({}, {static_cast<uint8_t>(go_on)})).ExpectSameResults(0);
+  }
+}
+
 TEST(BodiesTest, ABranchThatEveryRunTakesIsInlined) {
   const OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 1, 8});

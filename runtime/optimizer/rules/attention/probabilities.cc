@@ -51,7 +51,10 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
 // Follows Where(mask, 0, p), or p times the mask as numbers, if it has the mask of the scores.
 Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result,
                       Facts& facts) {
-  if (scores == nullptr || scores->masks.size() != 1 || !Swallows(scores->mask_value) ||
+  // Beside a key that the mask leaves, one of this score has the weight 0: scores near it would be a
+  // multiple of 8.
+  constexpr double kFarBelow = -1e8;
+  if (scores == nullptr || scores->masks.size() != 1 || scores->mask_value > kFarBelow ||
       probabilities->consumers().size() != 1) {
     return probabilities;
   }

@@ -30,6 +30,35 @@ bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
   });
 }
 
+// An axis of a value.
+struct AxisOf {
+  const Value* value;
+  size_t axis;
+};
+
+// The axis of that extent of an operand of the node; nullopt if none has it.
+std::optional<AxisOf> OperandWith(const SymInt& extent, const Node& node, Facts& facts) {
+  for (const Value* input : node.inputs()) {
+    const std::vector<SymInt>* dims = input == nullptr ? nullptr : facts.DimsOf(input);
+    if (dims == nullptr || input->is_constant()) continue;
+    const auto found = absl::c_find(*dims, extent);
+    if (found != dims->end()) return AxisOf{input, static_cast<size_t>(found - dims->begin())};
+  }
+  return std::nullopt;
+}
+
+// The axis of the value that makes the extent, from which one of `at` comes. A sum that broadcasts
+// makes one, and is rather read than the mean that a normalization takes of it.
+AxisOf Origin(AxisOf at, const SymInt& extent, Facts& facts) {
+  constexpr int kMaxSteps = 16;
+  for (int step = 0; step < kMaxSteps && at.value->producer() != nullptr; ++step) {
+    const auto operand = OperandWith(extent, *at.value->producer(), facts);
+    if (!operand.has_value()) break;
+    at = *operand;
+  }
+  return at;
+}
+
 // True for a product of two values, neither of them constant.
 bool IsOfTwoValues(const Node& node) {
   return ops::TraitsOf(node).multiplies && node.inputs().size() >= 2 &&
@@ -48,17 +77,16 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   for (Value* value : values) Add(value, context.facts);
   // A reader would keep scores, and probabilities, from becoming part of an attention. So they come
   // last, behind views, and neither give an extent that is a product of others, such as batch*heads.
-  HashSet<const Value*> scores;
   std::vector<Value*> views;
   std::vector<Value*> last;
   for (const Node* node : order) {
     const ops::OpTraits traits = ops::TraitsOf(*node);
     // A Softmax is bounded.
     const bool goes_on = traits.elementwise || traits.rearranges || traits.bounded;
-    const auto is_score = [&](const Value* x) { return x != nullptr && scores.contains(x); };
+    const auto is_score = [&](const Value* x) { return x != nullptr && scores_.contains(x); };
     const bool of_scores =
         IsOfTwoValues(*node) || (goes_on && absl::c_any_of(node->inputs(), is_score));
-    if (of_scores) scores.insert(node->outputs().begin(), node->outputs().end());
+    if (of_scores) scores_.insert(node->outputs().begin(), node->outputs().end());
     if (traits.rearranges && !of_scores) views.push_back(node->output(0));
     if (traits.elementwise || traits.rearranges) continue;
     if (of_scores) {
@@ -122,8 +150,10 @@ void ExtentSources::Add(Value* value, Facts& facts, bool products) {
     if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
     const std::string name = symbol.ToString();
     if (sources_.contains(name) || (!products && IsProduct(symbol))) continue;
-    sources_.emplace(
-        name, Source{symbol, value->name(), static_cast<int64_t>(i), extent.constant_term()});
+    AxisOf source = Origin({value, i}, extent, facts);
+    if (scores_.contains(source.value)) source = {value, i};
+    sources_.emplace(name, Source{symbol, source.value->name(), static_cast<int64_t>(source.axis),
+                                  extent.constant_term()});
   }
 }
 

@@ -53,6 +53,8 @@ class ExtentSources {
   bool IsSource(const Node& shape) const;
 
   const Graph& graph_;
+  // Products of two values, and what is computed of them element by element.
+  HashSet<const Value*> scores_;
   HashMap<std::string, Source> sources_;
 };
 

@@ -233,7 +233,9 @@ size_t FingerprintOf(const Value* value, int depth) {
     if (!traits.assembles || depth <= kMaxConcatDepth || input == nullptr) break;
     above = absl::HashOf(above, FingerprintOf(input, kMaxConcatDepth));
   }
-  const size_t readers = node->inputs().empty() ? 0 : node->input(0)->consumers().size();
+  // A Loop may lack its first input.
+  const Value* const first = node->inputs().empty() ? nullptr : node->input(0);
+  const size_t readers = first == nullptr ? 0 : first->consumers().size();
   return absl::HashOf(node, node->op_type(), node->inputs(), readers, above);
 }
 

@@ -18,6 +18,8 @@
 //
 //   m = scale / sqrt(mean((x - mean(x))^2) + epsilon);  y = x * m + (bias - mean(x) * m)
 //
+// and Keras adds bias to -mean(x) * m.
+//
 // A bias that is added to a norm without one becomes the bias of the norm.
 
 #include "core/elements.h"
@@ -95,10 +97,10 @@ std::optional<NormalizedRows> FindShifted(RuleContext& context, Node* node, bool
   const Pattern shift = Op("Mul", {mean, Same(&m)});
   const Pattern minus_shift = OneOf({Op("Neg", {shift}), Op("Mul", {Op("Neg", {mean}), Same(&m)})});
   const Pattern product = Op("Mul", {Is(&rows.x), Keep(&m, multiplier)});
-  if (!Op("Add", {product, OneOf({Op("Sub", {Constant(&rows.bias), shift}), minus_shift})})
-           .Match(node->output(0), facts, rows.nodes)) {
-    return std::nullopt;
-  }
+  const Pattern bias = Constant(&rows.bias);
+  const Pattern rest =
+      OneOf({Op("Sub", {bias, shift}), Op("Add", {minus_shift, bias}), minus_shift});
+  if (!Op("Add", {product, rest}).Match(node->output(0), facts, rows.nodes)) return std::nullopt;
   if (CenteredSource(centered, facts, rows.nodes) != rows.x) return std::nullopt;
   rows.y = node->output(0);
   return rows;

@@ -89,16 +89,23 @@ std::optional<NormalizedRows> FindNormalizedRows(Node* node, Facts& facts) {
   NormalizedRows rows;
   Value* x = nullptr;
   Value* squared = nullptr;
+  const Pattern inverse = InverseRoot(&squared, &rows.epsilon);
   const Pattern quotient = OneOf({Op("Div", {Is(&x), MaybeCast(Root(&squared, &rows.epsilon))}),
-                                  Op("Mul", {InverseRoot(&squared, &rows.epsilon), Is(&x)})});
-  if (!quotient.Match(node->output(0), facts, rows.nodes)) return std::nullopt;
+                                  Op("Mul", {inverse, Is(&x)})});
+  const Pattern scaled = Op("Mul", {Op("Mul", {inverse, Constant(&rows.scale)}), Is(&x)});
+  if (!quotient.Match(node->output(0), facts, rows.nodes)) {
+    rows.scale = nullptr;
+    if (!scaled.Match(node->output(0), facts, rows.nodes)) return std::nullopt;
+  }
   rows.x = BeforeWidening(x, facts);
   if (BeforeWidening(squared, facts) != rows.x) return std::nullopt;
   rows.y = node->output(0);
   // A constant with more axes than x would add axes to the result.
   const int rank = facts.RankOf(rows.x);
   if (rank < 1 || facts.RankOf(rows.y) != rank) return std::nullopt;
-  return rows;
+  const std::optional<int64_t> length = facts.Extent(rows.x, -1);
+  const bool fits = length.has_value() && IsRowParameter(rows.scale, *length, rank, facts);
+  return rows.scale == nullptr || fits ? std::optional(rows) : std::nullopt;
 }
 
 void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, NormalizedRows& rows) {
@@ -119,7 +126,7 @@ void TakeRowParameters(const Graph& graph, Facts& facts, bool with_bias, Normali
     rows.nodes.push_back(cast);
     rows.y = cast->output(0);
   }
-  rows.scale = take("Mul");
+  if (rows.scale == nullptr) rows.scale = take("Mul");
   if (with_bias) rows.bias = take("Add");
 }
 

@@ -96,14 +96,16 @@ TEST(LayerNormalizationFusionTest, AcceptsAxesAsAttributeAndFromTheFront) {
   test.ExpectSameResults(kTolerance);
 }
 
-// m = scale / sqrt(variance + epsilon), y = x m + (bias - mean m).
-Value* TensorFlow(GraphBuilder& b, Value* x, bool scale, bool bias) {
+// m = scale / sqrt(variance + epsilon), y = x m + (bias - mean m); Keras adds bias to -mean m.
+Value* TensorFlow(GraphBuilder& b, Value* x, bool scale, bool bias, bool keras = false) {
   Value* mean = Mean(b, x);
   Value* d = b.Op("Sub", {x, mean});
   Value* variance = Mean(b, b.Op("Mul", {d, d}));
   Value* m = b.Op("Reciprocal", {b.Op("Sqrt", {b.Op("Add", {variance, Number(b, 1e-3F)})})});
   if (scale) m = b.Op("Mul", {m, Parameter(b, 0.5)});
-  Value* shift = b.Op("Mul", {mean, m});
+  Value* shift = b.Op("Mul", {keras ? b.Op("Neg", {mean}) : mean, m});
+  if (keras) shift = b.Op("Add", {shift, Parameter(b, -1)});
+  if (keras) return b.Op("Add", {b.Op("Mul", {x, m}), shift});
   shift = bias ? b.Op("Sub", {Parameter(b, -1), shift}) : b.Op("Neg", {shift});
   return b.Op("Add", {b.Op("Mul", {x, m}), shift});
 }
@@ -115,6 +117,10 @@ TEST(LayerNormalizationFusionTest, FusesTensorFlowsSpelling) {
         b.Output(TensorFlow(b, b.Input("x", DataType::kFloat, {"batch", kLength}), scale, bias));
       });
     }
+    ExpectOneNode([&](GraphBuilder& b) {
+      b.Output(
+          TensorFlow(b, b.Input("x", DataType::kFloat, {"batch", kLength}), scale, true, true));
+    });
   }
 }
 

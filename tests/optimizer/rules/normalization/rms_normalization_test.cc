@@ -46,6 +46,25 @@ TEST(RmsNormalizationFusionTest, FusesEverySpelling) {
 }
 
 // An exporter drops small terms, such as an epsilon of 1e-8.
+// Keras multiplies the scale into the inverse of the root.
+TEST(RmsNormalizationFusionTest, FusesAScaleOfTheInverse) {
+  const auto scaled = [](bool by_row) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", kLength, kLength});
+      Value* mean = b.Op("ReduceMean",
+                         {b.Op("Pow", {x, Number(b, 2)}), b.Constant<int64_t>("axes", {1}, {-1})});
+      Value* inverse = b.Op("Reciprocal", {b.Op("Sqrt", {b.Op("Add", {mean, Number(b, 1e-6F)})})});
+      Value* column = b.Constant<float>("column", {kLength, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+      Value* m = b.Op("Mul", {inverse, by_row ? Weight(b) : column});
+      b.Output(b.Op("Mul", {x, m}));
+    });
+  };
+  EXPECT_EQ(scaled(true).Ops(), "RMSNormalization");
+  // A factor for each row is no scale.
+  EXPECT_EQ(scaled(false).Count("RMSNormalization"), 0);
+  for (const bool by_row : {false, true}) scaled(by_row).ExpectSameResults(kTolerance);
+}
+
 TEST(RmsNormalizationFusionTest, FusesWithoutAnEpsilon) {
   const auto normalized = [](bool centered) {
     return OptimizerTester([=](GraphBuilder& b) {
