@@ -19,6 +19,8 @@
 //              |                                        \     /
 //          y [B,N,S,T]                                  MatMul
 //
+// An Einsum of more operands becomes one of the first two, and one of their product and the others.
+//
 // Labels that share an axis of a matrix are merged by Reshape. Left as they are: labels that an
 // operand repeats or sums by itself, products without a sum, and extents that might be broadcast.
 // Exceptions to the last are samples, which MatMul broadcasts, and the keys of an attention, whose
@@ -28,7 +30,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ops/einsum/contraction.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
@@ -333,8 +337,55 @@ bool RewriteSum(RuleContext& context, Node* node, Patch& patch) {
   return patch.Substitute(node, y);
 }
 
+// The labels as an equation has them; nullopt for those of "...".
+std::optional<std::string> Letters(const ops::Labels& labels) {
+  std::string letters;
+  for (const ops::Label label : labels) {
+    if (label >= ops::kEllipsis) return std::nullopt;
+    letters += static_cast<char>(label);
+  }
+  return letters;
+}
+
+// Rewrites an Einsum of several operands as one of the first two, which keeps the labels that the
+// others or the result have, and one of its result and the others.
+bool MultiplyFirst(RuleContext& context, Node* node, Patch& patch) {
+  std::vector<Shape> shapes;
+  for (const Value* input : node->inputs()) {
+    const int rank = context.facts.RankOf(input);
+    if (rank < 0) return false;
+    shapes.emplace_back(rank, 1);
+  }
+  const auto shape = ops::ResolveEinsum(AttributeOr<std::string>(*node, "equation", ""), shapes);
+  if (!shape.ok()) return false;
+  std::vector<std::string> operands;
+  for (const ops::Labels& labels : shape->operands) {
+    const auto letters = Letters(labels);
+    if (!letters.has_value()) return false;
+    operands.push_back(*letters);
+  }
+  const std::string result = Letters(shape->output).value_or("");
+  const std::string others = absl::StrJoin(absl::MakeConstSpan(operands).subspan(2), ",");
+  std::string kept;
+  for (const char label : operands[0] + operands[1]) {
+    const bool is_read = absl::StrContains(others + result, label);
+    if (is_read && !absl::StrContains(kept, label)) kept += label;
+  }
+  const auto equation = [](auto... parts) {
+    return AttributeMap{{"equation", absl::StrCat(parts...)}};
+  };
+  std::vector<Value*> inputs = node->inputs();
+  Value* product = patch.Op("Einsum", {inputs[0], inputs[1]},
+                            equation(operands[0], ",", operands[1], "->", kept), node->name());
+  inputs.erase(inputs.begin());
+  inputs[0] = product;
+  return patch.Substitute(node, "Einsum", std::move(inputs),
+                          equation(kept, ",", others, "->", result));
+}
+
 bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {
   if (node->inputs().size() == 1) return RewriteSum(context, node, patch);
+  if (node->inputs().size() > 2) return MultiplyFirst(context, node, patch);
   return EinsumRewrite(context, node, patch).Propose();
 }
 

@@ -156,11 +156,33 @@ TEST(EinsumTest, OtherEinsumsStay) {
   ExpectOps(WithWeight("bsd,d->bsd", {"batch", "sequence", 8}, {8}), "Einsum");
   ExpectOps(WithWeight("bdd,dn->bn", {"batch", 8, 8}, {8, 4}), "Einsum");
   ExpectOps(WithWeight("bsd,dn->bn", {"batch", "sequence", 8}, {8, 4}), "Einsum");
-  OptimizerTester three([](GraphBuilder& b) {
+}
+
+// The first two are multiplied first; what the others or the result need of them stays.
+TEST(EinsumTest, ThreeOperandsAreTwoProducts) {
+  OptimizerTester weights([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 8});
     b.Output(Einsum(b, "bi,ij,jk->bk", {x, Weight(b, {8, 4}), Weight(b, {4, 2})}));
   });
-  ExpectOps(three, "Einsum");
+  ExpectOps(weights, "attnrun.Linear*2");
+  // Linear attention: sums over d, and scales rows.
+  OptimizerTester computed([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "n", 4});
+    Value* kv = b.Input("kv", DataType::kFloat, {"batch", 2, 4, 3});
+    Value* scale = b.Input("scale", DataType::kFloat, {"batch", 2, "n"});
+    b.Output(Einsum(b, "bhnd,bhde,bhn->bhne", {q, kv, scale}));
+  });
+  EXPECT_EQ(computed.Count("MatMul"), 1);
+  computed.Dim("n", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(EinsumTest, AxesOfAnEllipsisKeepThreeOperandsTogether) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "n", 8});
+    b.Output(Einsum(b, "...i,ij,jk->...k", {x, Weight(b, {8, 4}), Weight(b, {4, 2})}));
+  });
+  ExpectOps(test, "Einsum");
+  test.Dim("n", 3).ExpectSameResults(kTolerance);
 }
 
 TEST(EinsumTest, LeavesExtentsThatMayBroadcast) {
