@@ -30,7 +30,9 @@ std::optional<size_t> KnownLength(const KnownInputs& inputs, int i) {
   if (facts.contents.has_value()) return facts.contents->size();
   if (!facts.dims.has_value() || facts.dims->size() > 1) return std::nullopt;
   const std::optional<int64_t> length = Product(*facts.dims).constant();
-  if (!length.has_value() || *length > static_cast<int64_t>(kMaxContents)) return std::nullopt;
+  // A list that a failing node would make may have fewer elements than none.
+  constexpr auto kMost = static_cast<int64_t>(kMaxContents);
+  if (!length.has_value() || *length < 0 || *length > kMost) return std::nullopt;
   return static_cast<size_t>(*length);
 }
 

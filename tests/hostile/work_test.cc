@@ -91,11 +91,12 @@ void MakeEinsum(GraphProto& graph, const std::string& operand) {
   std::string equation;
   Names inputs;
   for (int i = 0; i < 40; ++i) {
-    absl::StrAppend(&equation, i == 0 ? "" : ",", std::string(1, i < 26 ? 'a' + i : 'A' + i - 26));
+    absl::StrAppend(&equation, i == 0 ? "" : ",", "...",
+                    std::string(1, i < 26 ? 'a' + i : 'A' + i - 26));
     inputs.push_back(operand);
   }
   onnx::NodeProto* node = AddNode(&graph, "Einsum", inputs, {"y"}, "bad");
-  AddAttribute(node, "equation", AttributeProto::STRING)->set_s(equation + "->");
+  AddAttribute(node, "equation", AttributeProto::STRING)->set_s(equation + "->...");
 }
 
 // A uint8 tensor of these extents, filled with 1.
@@ -160,14 +161,14 @@ const HostileModel kWork[] = {
      kExhausted},
     {"ManyTerms",
      [](ModelProto&, GraphProto& g) {
-       Declare(g, {2});
+       Declare(g, {1, 2});
        MakeEinsum(g, "x");
      },
      {},
      kTooLate},
     {"ManyTermsOfConstants",
      [](ModelProto&, GraphProto& g) {
-       *g.add_initializer() = Floats("w", {2}, {1, 2});
+       *g.add_initializer() = Floats("w", {1, 2}, {1, 2});
        MakeEinsum(g, "w");
      },
      {},

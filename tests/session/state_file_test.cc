@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -39,7 +41,9 @@ void Write(const std::string& path, const std::string& bytes) {
 
 class StateFileTest : public ::testing::Test {
  protected:
-  StateFileTest() : folder_(::testing::TempDir() + "/state_file_test"), path_(folder_ + "/state") {
+  StateFileTest()
+      : folder_(::testing::TempDir() + "/state_file_test." + std::to_string(getpid())),
+        path_(folder_ + "/state") {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

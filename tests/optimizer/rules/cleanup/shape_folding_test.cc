@@ -191,6 +191,16 @@ TEST(ShapeFoldingTest, ExtentsThatAReshapeMakesAreReadFromIt) {
   test.Dim("batch", 2).Dim("other", 1).Dim("keys", 6).ExpectSameResults(8 * kEpsilon);
 }
 
+// Found by the fuzzer of rules: a list that would have fewer elements than none tells no rank.
+TEST(ShapeFoldingTest, ATargetMayHaveANegativeLength) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* target = b.Input("target", DataType::kInt64, {2});
+    Value* cut = b.Op("Pad", {target, Vector(b, {-3, 0})});
+    b.Output(b.Op("Reshape", {b.Input("x", DataType::kFloat, {"n"}), cut}));
+  });
+  EXPECT_EQ(test.Count("Reshape"), 1);
+}
+
 // Found by the fuzzer of rules: no run succeeds, but the graph is optimized before that is known.
 TEST(ShapeFoldingTest, AConcatMayLackAnInput) {
   const OptimizerTester test([](GraphBuilder& b) {
