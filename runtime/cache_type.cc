@@ -19,9 +19,8 @@ namespace {
 
 using ops::FusedAttention;
 
-// The versions of standard operators that this writes.
-constexpr int kCastOpset = 13;
-constexpr int kShapeOpset = 15;
+// The version of the standard operators that this writes.
+constexpr int kOpset = 15;
 
 // Gives one cache, along its path, another type.
 class CacheConversion {
@@ -71,7 +70,7 @@ class CacheConversion {
       spec.opset = 1;
     } else {
       spec.op_type = "Cast";
-      spec.opset = kCastOpset;
+      spec.opset = kOpset;
       spec.attributes = {{"to", static_cast<int64_t>(to)}};
     }
     return Add(std::move(spec), from, absl::StrCat("as_", Name(to)), to);
@@ -132,7 +131,7 @@ class CacheConversion {
     if (axis("end", rank) < rank || axis("start", 0) == rank) return absl::OkStatus();
     NodeSpec leading;
     leading.op_type = "Shape";
-    leading.opset = kShapeOpset;
+    leading.opset = kOpset;
     leading.inputs = {cache};
     leading.attributes = {{"start", axis("start", 0)}, {"end", rank - 1}};
     ATTNRUN_ASSIGN_OR_RETURN(Value * first,
@@ -142,7 +141,7 @@ class CacheConversion {
                              graph_.AddInitializer(graph_.UniqueName("channels"), channels));
     NodeSpec all;
     all.op_type = "Concat";
-    all.opset = kCastOpset;
+    all.opset = kOpset;
     all.inputs = {first, last};
     all.attributes = {{"axis", int64_t{0}}};
     ATTNRUN_ASSIGN_OR_RETURN(Value * whole, Add(std::move(all), cache, "shape", DataType::kInt64));

@@ -12,8 +12,8 @@
 // and out.
 namespace attnrun::ops {
 
-// `tensor` itself if it is float, else its elements as floats, converted in parallel.
-// Precondition: dense and IsFloatOrHalf(tensor.type()).
+// `tensor` itself if it is float, else its numbers as floats; halves are converted in parallel.
+// Precondition: dense.
 absl::StatusOr<Tensor> ToFloat(const Tensor& tensor, Allocator& allocator);
 
 // Float memory for output `index` of `type` and `shape`. Store() converts it into the output.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/elements.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/tensors/half.h"
@@ -37,6 +38,10 @@ void WriteFloats(const float* in, int64_t n, Tensor& out, int64_t begin) {
 
 absl::StatusOr<Tensor> AsFloat(const Tensor& in, Allocator& allocator) {
   if (in.type() == DataType::kFloat) return in;
+  if (!IsFloatOrHalf(in.type())) {
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(in));
+    return FromDoubles(DataType::kFloat, in.shape(), numbers, allocator);
+  }
   ATTNRUN_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(DataType::kFloat, in.shape(), allocator));
   ReadFloats(in, 0, in.num_elements(), out.mutable_data<float>());
   return out;

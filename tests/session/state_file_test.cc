@@ -120,6 +120,22 @@ TEST_F(StateFileTest, OtherModelsRefuseIt) {
               HasSubstr("another precision than bf16"));
 }
 
+TEST_F(StateFileTest, CachesOfAnotherTypeRefuseIt) {
+  Save(session_);
+  SessionOptions options = OneThread();
+  options.cache_type = DataType::kInt8;
+  const Session session = *Session::LoadBytes(model_, options);
+  const absl::Status refused = session.LoadState(path_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  // Its own it takes.
+  Save(session);
+  State state = *session.NewState();
+  ASSERT_TRUE(session.Run(Step(0, 9), state).ok());
+  auto loaded = session.LoadState(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Continue(session, *loaded, 9), Continue(session, state, 9));
+}
+
 TEST_F(StateFileTest, ErrorsNameThePath) {
   EXPECT_EQ(session_.LoadState(folder_ + "/nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(session_.LoadState(folder_).status().code(), absl::StatusCode::kInvalidArgument);

@@ -26,13 +26,15 @@ struct Form {
   int64_t tokens = 9;
   int64_t k = 2;
   float limit = 0;
+  DataType weights = DataType::kFloat;
 };
 constexpr int64_t kHidden = 32;
 constexpr int64_t kInner = 16;
 constexpr int64_t kExperts = 5;
 
 void AddLayer(OpTester& op, const Form& f, int64_t k, int64_t n, std::mt19937& generator) {
-  op.Constant(RandomFloats(f.transposed != 0 ? Ints{n, k} : Ints{k, n}, generator, 0.2F));
+  const Tensor weight = RandomFloats(f.transposed != 0 ? Ints{n, k} : Ints{k, n}, generator, 0.2F);
+  op.Constant(Converted(weight, f.weights));
   if (f.biased) {
     op.Constant(RandomFloats({n}, generator));
   } else {
@@ -102,6 +104,15 @@ TEST(RoutedExpertsTest, KernelAgreesWithReference) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     // Sums of 32 products, then of 16, of numbers up to 30.
     ExpectClose((*kernel)[0], (*reference)[0], 1000 * kEpsilon);
+  }
+}
+
+// Found by the fuzzer of operators: they were read as halves.
+TEST(RoutedExpertsTest, WeightsMayBeOfAnyFloats) {
+  std::mt19937 generator(Seed());
+  for (const DataType type : {DataType::kDouble, DataType::kFloat8E5M2, DataType::kFloat8E4M3FN}) {
+    const OpTester op = Random({.weights = type}, generator);
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 1000 * kEpsilon);
   }
 }
 
