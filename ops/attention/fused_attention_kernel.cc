@@ -64,22 +64,22 @@ absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, bool keeps_cac
 using Offsets = absl::InlinedVector<int64_t, 16>;
 
 // The address of element (0, 0, 0, 0). A tensor without elements has no address to add to.
-template <typename T>
-const T* First(const Tensor& tensor, const HeadView& view) {
-  const auto* const data = static_cast<const char*>(tensor.raw());
+const void* First(const Tensor& tensor, const HeadView& view) {
   const int64_t offset = tensor.num_elements() == 0 ? 0 : view.offset;
-  return static_cast<const T*>(
-      static_cast<const void*>(data + offset * (BitWidth(tensor.type()) / 8)));
+  return tensor.data<char>() + offset * (BitWidth(tensor.type()) / 8);
+}
+const float* FirstFloat(const Tensor& tensor, const HeadView& view) {
+  return static_cast<const float*>(First(tensor, view));
 }
 
 void SetCache(const Tensor& k, const Tensor& v, const FusedAttentionShape& shape,
               AttentionProblem& problem) {
   if (k.type() == DataType::kFloat) {
-    problem.k = First<float>(k, shape.k);
-    problem.v = First<float>(v, shape.v);
+    problem.k = FirstFloat(k, shape.k);
+    problem.v = FirstFloat(v, shape.v);
     return;
   }
-  problem.narrow = {First<void>(k, shape.k), First<void>(v, shape.v), k.type()};
+  problem.narrow = {First(k, shape.k), First(v, shape.v), k.type()};
 }
 
 template <typename T>
@@ -120,7 +120,7 @@ class FusedAttentionKernel final : public Kernel {
     const OpContext floats(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
     AttentionProblem problem = Problem(shape);
-    problem.q = First<float>(inputs[FusedAttention::kQuery], shape.q);
+    problem.q = FirstFloat(inputs[FusedAttention::kQuery], shape.q);
     SetCache(inputs[FusedAttention::kKey], inputs[FusedAttention::kValue], shape, problem);
     const Shape scores = shape.ScoresShape();
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));

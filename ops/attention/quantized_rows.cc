@@ -34,8 +34,8 @@ float LargestOf(const float* x, int64_t size) {
 }
 
 void InferRow(InferContext& context, DataType type, int64_t added) {
-  if (!context.input(0).dims.has_value() || context.input(0).dims->empty()) return;
-  Dims dims = *context.input(0).dims;
+  Dims dims = context.input(0).dims.value_or(Dims());
+  if (dims.empty()) return;
   dims.back() = dims.back() + SymInt(added);
   context.SetOutput(0, {type, std::move(dims), std::nullopt});
 }

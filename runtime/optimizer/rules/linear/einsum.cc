@@ -371,7 +371,7 @@ bool MultiplyFirst(RuleContext& context, Node* node, Patch& patch) {
     const bool is_read = absl::StrContains(others + result, label);
     if (is_read && !absl::StrContains(kept, label)) kept += label;
   }
-  const auto equation = [](auto... parts) {
+  const auto equation = [](const auto&... parts) {
     return AttributeMap{{"equation", absl::StrCat(parts...)}};
   };
   std::vector<Value*> inputs = node->inputs();
