@@ -30,8 +30,8 @@ struct GatedInput {
 
 // The ways in which the output of `function`, a node of one input, multiplies its input as in the
 // formula. `offset` and `coefficient` are those of the formula; if the offset is not 0, f must be odd,
-// that is f(-u) = -f(u). Factors of y are taken in until its
-// coefficient is close to `coefficient`; the caller decides if a match is exact enough.
+// that is f(-u) = -f(u). Factors of y are taken in until its coefficient is close to `coefficient`;
+// the caller decides if a match is exact enough.
 std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double coefficient,
                                         Facts& facts);
 
