@@ -34,6 +34,11 @@ bool IsMatrix(const Value* value) {
          IsFloatingPoint(value->constant()->type());
 }
 
+bool MayBeMatrix(const Value* value, Facts& facts) {
+  const int rank = facts.RankOf(value);
+  return rank < 0 || rank == 2;
+}
+
 // True if the Gemm is one of the products of an attention.
 bool IsOfAttention(const Node& gemm) {
   return ComesFromSoftmax(gemm.input(0)) || ComesFromSoftmax(gemm.input(1)) ||
@@ -43,6 +48,9 @@ bool IsOfAttention(const Node& gemm) {
 // Writes a Gemm of two computed matrices as a MatMul, which the rule for attention knows.
 bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
   if (gemm->input(1)->is_constant() || !IsOfAttention(*gemm)) return false;
+  for (const int i : {0, 1}) {
+    if (!MayBeMatrix(gemm->input(i), context.facts)) return false;
+  }
   const DataType type = context.facts.TypeOf(gemm->output(0));
   const auto operand = [&](size_t i, const char* transposed) {
     Value* x = gemm->input(i);
@@ -62,10 +70,11 @@ bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
   return patch.Substitute(gemm, y);
 }
 
-// Reads a MatMul or a Gemm of floats.
-bool ReadFloatProduct(RuleContext& /*context*/, const Node& node, Patch& /*patch*/,
+// Reads a MatMul or a Gemm of floats. A Gemm of anything but matrices must still fail.
+bool ReadFloatProduct(RuleContext& context, const Node& node, Patch& /*patch*/,
                       LinearMatch& match) {
   if (!IsMatrix(node.input(1)) || node.input(0)->is_constant() || !IsPlainGemm(node)) return false;
+  if (IsOp(&node, "Gemm") && !MayBeMatrix(node.input(0), context.facts)) return false;
   match.parts.x = node.input(0);
   const bool transposed = AttributeOr<int64_t>(node, "transB", 0) != 0;
   match.parts.weights = {{{node.input(1)}, transposed}};

@@ -38,5 +38,15 @@ TEST(LinearTest, OtherGemmsStay) {
   test.ExpectSameResults(8 * kEpsilon);
 }
 
+// No run of it succeeds, and none must.
+TEST(LinearTest, AGemmOfMoreAxesStays) {
+  const OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq", 8});
+    Value* weight = b.Constant("w", *Tensor::Of<float>({8, 4}, std::vector<float>(32, 0.5F)));
+    b.Output(b.Op("Gemm", {x, weight}));
+  });
+  EXPECT_EQ(test.Ops(), "Gemm");
+}
+
 }  // namespace
 }  // namespace attnrun::testing
