@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "core/div_ceil.h"
 #include "core/hash_map.h"
 #include "core/interrupt.h"
@@ -56,8 +57,11 @@ class PoolKernel final : public Kernel {
     if (!IsFloatOrHalf(x.type()) || context.wants_output(1)) return false;
     const absl::StatusOr<PoolShape> shape = ResolvePool(attributes_, x);
     if (!shape.ok()) return false;
-    return x.num_elements() == 0 || IsChannelPool(*shape) || CanPoolDirectly(*shape) ||
-           Get(*shape, ImagesAtOnce(*shape)) != nullptr;
+    // An x without elements may have an absurd extent all the same.
+    const bool is_empty = absl::c_linear_search(shape->output, 0);
+    if (is_empty || IsChannelPool(*shape) || CanPoolDirectly(*shape)) return true;
+    // Maxima of images with NaN are computed by loops.
+    return attributes_.pooling != Pooling::kMax && Get(*shape, ImagesAtOnce(*shape)) != nullptr;
   }
 
   absl::Status Run(OpContext& context) const override {

@@ -201,6 +201,15 @@ TEST(PoolErrorsTest, SayWhatIsWrong) {
             "attribute 'kernel_shape' is required (found none)");
 }
 
+// Found by the fuzzer of models: a table of the last axis took all memory. The reference has none.
+TEST(PoolErrorsTest, ImagesWithoutElementsMayHaveAHugeExtent) {
+  OpTester op("GlobalMaxPool", 20);
+  op.Input(*Tensor::Allocate(DataType::kFloat, {1, 1, 0, int64_t{1} << 31}));
+  EXPECT_FALSE(op.Kernel().ok());
+  const float lowest = -std::numeric_limits<float>::infinity();
+  ExpectClose(op.Reference().value()[0], Make<float>({1, 1, 1, 1}, {lowest}), 0);
+}
+
 TEST(PoolErrorsTest, HugeKernelsOverSmallInputsAreCheap) {
   OpTester op("AveragePool", 22);
   op.Attribute("kernel_shape", Ints{1 << 30, 1 << 30});
