@@ -123,17 +123,16 @@ class CacheConversion {
   // the number of channels.
   absl::Status LeaveOutScales(Node* shape) {
     Value* const cache = shape->input(0);
-    const int64_t rank = rank_;
     const auto axis = [&](absl::string_view name, int64_t otherwise) {
       const int64_t value = opt::AttributeOr(*shape, name, otherwise);
-      return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
+      return std::clamp<int64_t>(value < 0 ? value + rank_ : value, 0, rank_);
     };
-    if (axis("end", rank) < rank || axis("start", 0) == rank) return absl::OkStatus();
+    if (axis("end", rank_) < rank_ || axis("start", 0) == rank_) return absl::OkStatus();
     NodeSpec leading;
     leading.op_type = "Shape";
     leading.opset = kOpset;
     leading.inputs = {cache};
-    leading.attributes = {{"start", axis("start", 0)}, {"end", rank - 1}};
+    leading.attributes = {{"start", axis("start", 0)}, {"end", rank_ - 1}};
     ATTNRUN_ASSIGN_OR_RETURN(Value * first,
                              Add(std::move(leading), cache, "leading_shape", DataType::kInt64));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor channels, Tensor::Of<int64_t>({1}, {size_}));

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/attention/quantized_rows.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -135,8 +136,7 @@ absl::StatusOr<HeadView> FusedAttention::ViewOf(const OpContext& context, int in
     ATTNRUN_RETURN_IF_ERROR(DequantizeRows::Check(tensor));
     shape.back() -= kScaleBytes;
   }
-  const Shape strides = tensor.is_dense() ? DenseStrides(tensor.shape()) : tensor.strides();
-  absl::StatusOr<HeadView> view = layouts_[input].Resolve(shape, strides);
+  absl::StatusOr<HeadView> view = layouts_[input].Resolve(shape, StridesOf(tensor));
   if (view.ok()) return view;
   return Annotate(view.status(), kLayoutNames[input]);
 }

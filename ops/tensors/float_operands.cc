@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/tensors/float_operands.h"
 
-#include "core/elements.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/tensors/float_rows.h"
@@ -15,11 +14,8 @@ constexpr int64_t kGrain = 1 << 15;
 }  // namespace
 
 absl::StatusOr<Tensor> ToFloat(const Tensor& tensor, Allocator& allocator) {
-  if (tensor.type() == DataType::kFloat) return tensor;
-  if (!IsFloatOrHalf(tensor.type())) {
-    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> numbers, ToDoubles(tensor));
-    return FromDoubles(DataType::kFloat, tensor.shape(), numbers, allocator);
-  }
+  const bool is_half = tensor.type() != DataType::kFloat && IsFloatOrHalf(tensor.type());
+  if (!is_half) return AsFloat(tensor, allocator);
   ATTNRUN_ASSIGN_OR_RETURN(Tensor floats,
                            Tensor::Allocate(DataType::kFloat, tensor.shape(), allocator));
   auto* const out = floats.mutable_data<float>();

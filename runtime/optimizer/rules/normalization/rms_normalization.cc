@@ -13,8 +13,7 @@
 //   Sqrt, Reciprocal -- Mul, [Cast back], [Mul scale] -> y
 //
 // The division by the root may be written in any way, and the scale may multiply the root's inverse
-// first. Rows of 16-bit floats need no Cast: the
-// operator computes in float.
+// first. Rows of 16-bit floats need no Cast: the operator computes in float.
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
