@@ -48,6 +48,14 @@ TEST_F(CommandLineTest, BenchMeasuresTheThroughputOfManyCallers) {
   EXPECT_THAT(Attnrun("bench m.onnx --callers 2 --runs 2").out, HasSubstr("runs/s"));
 }
 
+TEST_F(CommandLineTest, BenchComparesRequestsOfManyCallersWithThoseAlone) {
+  const nlohmann::json json =
+      Json("bench m.onnx --callers 3 --stream batch=1..200 --runs 40 --json");
+  EXPECT_EQ(json["callers"][0]["runs"], 120);
+  EXPECT_EQ(json["callers"][0]["differ"], 0);
+  EXPECT_LE(json["callers"][0]["latency_ms"]["p99"], json["callers"][0]["latency_ms"]["max"]);
+}
+
 TEST_F(CommandLineTest, ProfileNamesNodesAndKernels) {
   const nlohmann::json json = Json("profile m.onnx --runs 2 --json --trace t.json");
   EXPECT_EQ(json["nodes"][0]["node"], "the_node");

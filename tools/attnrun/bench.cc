@@ -55,10 +55,9 @@ absl::Status BenchOnce(const Options& options, PreparedModel& model) {
   return absl::OkStatus();
 }
 
-absl::Status BenchAs(const Options& options, PreparedModel& model) {
+absl::Status BenchAlone(const Options& options, PreparedModel& model) {
   if (options.sweep.has_value()) return BenchSweep(options, model);
   if (options.stream.has_value()) return BenchStream(options, model);
-  if (!options.callers.empty()) return BenchCallers(options, model);
   return BenchOnce(options, model);
 }
 
@@ -97,7 +96,8 @@ absl::StatusOr<int> Bench(const Options& options) {
     return kFine;
   }
   ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
-  ATTNRUN_RETURN_IF_ERROR(BenchAs(options, model));
+  if (!options.callers.empty()) return BenchCallers(options, model);
+  ATTNRUN_RETURN_IF_ERROR(BenchAlone(options, model));
   return kFine;
 }
 

@@ -27,10 +27,14 @@ double PercentileMs(const std::vector<absl::Duration>& times, double percent);
 absl::Status SetExtent(const Options& options, const std::string& dim, int64_t extent,
                        PreparedModel& model);
 
-// `bench` with --sweep, --stream or --callers. Each prints its report.
+// `bench` with --sweep or --stream. Each prints its report.
 absl::Status BenchSweep(const Options& options, PreparedModel& model);
 absl::Status BenchStream(const Options& options, PreparedModel& model);
-absl::Status BenchCallers(const Options& options, const PreparedModel& model);
+
+// `bench` with --callers. With --stream, too, each caller draws the extent of each of its requests,
+// and outputs are compared with those of the same request alone. Returns the program's exit status:
+// kComparisonFailed if a bit of any is another.
+absl::StatusOr<int> BenchCallers(const Options& options, PreparedModel& model);
 
 // `bench` with --generate, which loads a decoder by itself.
 absl::Status BenchGenerate(const Options& options);

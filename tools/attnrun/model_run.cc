@@ -49,8 +49,13 @@ absl::Status GatherFor(const Options& options, const InputOptions& inputs, Prepa
 
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const RunOptions& run_options) {
+  return TimedRun(options, model, model.inputs, run_options);
+}
+
+absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
+                                   const TensorMap& inputs, const RunOptions& run_options) {
   const Stopwatch watch;
-  absl::StatusOr<TensorMap> outputs = model.session.Run(model.inputs, run_options);
+  absl::StatusOr<TensorMap> outputs = model.session.Run(inputs, run_options);
   if (!outputs.ok()) {
     const bool blames_inputs = absl::IsInvalidArgument(outputs.status()) && !model.made_up.empty();
     return absl::Status(

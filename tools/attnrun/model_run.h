@@ -43,6 +43,10 @@ absl::StatusOr<RunResult> FirstRun(const Options& options, PreparedModel& model)
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const RunOptions& run_options = {});
 
+// Does the same with `inputs` in place of the model's.
+absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
+                                   const TensorMap& inputs, const RunOptions& run_options);
+
 // "optimized", "unoptimized" or "reference".
 std::string EngineName(Engine engine);
 
