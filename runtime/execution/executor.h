@@ -11,6 +11,7 @@
 #include "attnrun/limits.h"
 #include "attnrun/run_options.h"
 #include "core/interrupt.h"
+#include "execution/places.h"
 #include "execution/plan.h"
 
 namespace attnrun::exec {
@@ -38,6 +39,8 @@ struct RunContext {
   Allocator& allocator;
   // How often bodies of control flow may run.
   int64_t most_body_runs = Limits::kNone;
+  // Asked between nodes for places that have become free. May be null.
+  RunPlaces* places = nullptr;
 };
 
 // The tensors of one run after another, whose vectors keep their memory.

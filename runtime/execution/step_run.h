@@ -24,6 +24,8 @@ struct RunState {
   const int64_t most_body_runs;
   // Those so far.
   int64_t& body_runs;
+  // As in RunContext.
+  RunPlaces* const places;
 };
 
 // The tensors of one run of one plan.

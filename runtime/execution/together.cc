@@ -213,8 +213,9 @@ absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
   const InterruptScope scope(&context.interrupt);
   const StepObserver nobody;
   int64_t body_runs = 0;
-  const RunState state = {context.options, context.allocator,      context.interrupt, absl::Now(),
-                          nobody,          context.most_body_runs, body_runs};
+  const RunState state = {
+      context.options, context.allocator,      context.interrupt, absl::Now(),
+      nobody,          context.most_body_runs, body_runs,         context.places};
   return WithoutExceptions(
       [&] { return TogetherRun(plan, joins, buffers.size(), state).Run(buffers); });
 }

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_impl.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "anonymous_extents.h"
+#include "cache_type.h"
+#include "checked_options.h"
+#include "core/exceptions.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "execution/cpus.h"
+#include "execution/kinds.h"
+#include "execution/limited_allocator.h"
+#include "execution/precision_meter.h"
+#include "execution/product_precisions.h"
+#include "execution/run_scope.h"
+#include "execution/support.h"
+#include "execution/together.h"
+#include "last_positions.h"
+#include "optimizer/optimizer.h"
+#include "optimizer_options.h"
+#include "outputs.h"
+#include "state/initial_shapes.h"
+#include "state_use.h"
+#include "thread_pool_impl.h"
+
+namespace attnrun {
+namespace {
+
+// The next start packs the weights again.
+void Save(cache::WeightCache& cache, const LogSink& log) {
+  const absl::Status status = WithoutExceptions([&] { return cache.Save(); });
+  if (status.ok() || !log) return;
+  WithoutExceptions([&] {
+    log(LogLevel::kWarning, absl::StrCat("the weight cache was not written: ", status.message()));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session::Impl>> Session::Impl::Make(loader::Model model,
+                                                                   absl::string_view bytes,
+                                                                   const SessionOptions& options) {
+  ForgetExtentNames(options.anonymous_extents_of, *model.graph);
+  ATTNRUN_RETURN_IF_ERROR(CutToLastPositions(options.last_positions_of, *model.graph));
+  ATTNRUN_RETURN_IF_ERROR(exec::CheckSupported(*model.graph));
+  ATTNRUN_RETURN_IF_ERROR(exec::FindKinds(*model.graph));
+  ATTNRUN_ASSIGN_OR_RETURN(const int threads, ThreadsOf(options));
+  auto impl = std::make_unique<Impl>(std::move(model), threads, options);
+  ATTNRUN_RETURN_IF_ERROR(impl->Prepare(bytes, options));
+  return impl;
+}
+
+Session::Impl::Impl(loader::Model model, int threads, const SessionOptions& options)
+    : model_(std::move(model)),
+      threads_(threads),
+      inputs_(DescribeInputs(*model_.graph)),
+      outputs_(DescribeOutputs(*model_.graph)),
+      input_rules_(inputs_),
+      all_outputs_(outputs_.size()),
+      allocator_(Allocator::Heap()),
+      limits_(options.limits),
+      cuts_positions_(!options.last_positions_of.empty()),
+      pool_(options.thread_pool),
+      own_places_(std::max(threads, exec::UsableCpus())) {
+  absl::c_iota(all_outputs_, 0);
+  for (const int share : exec::SharesOf(threads)) team_users_.emplace_back(share);
+}
+
+absl::Status Session::Impl::Prepare(absl::string_view bytes, const SessionOptions& options) {
+  SetNumThreads(threads_);
+  std::optional<cache::WeightCache> cache;
+  if (!options.weight_cache.empty() && !model_.files.empty() &&
+      options.engine != Engine::kReference) {
+    cache.emplace(options.weight_cache, model_.files, options.verify_weight_cache);
+  }
+  if (options.engine == Engine::kOptimized) {
+    ATTNRUN_ASSIGN_OR_RETURN(rewrites_, opt::Optimize(*model_.graph, OptimizerOptionsOf(options)));
+  }
+  std::optional<exec::KernelOptions> kernels;
+  if (options.engine != Engine::kReference) {
+    precision_ = options.precision;
+    kernels = {precision_, cache.has_value() ? &*cache : nullptr};
+  }
+  StateLayout layout = MakeStateLayout(*model_.graph, inputs_, outputs_);
+  if (options.cache_type != DataType::kFloat) {
+    ATTNRUN_RETURN_IF_ERROR(
+        StoreCachesAs(options.cache_type, *model_.graph, layout, inputs_, outputs_));
+  }
+  layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
+  layout_ = std::make_shared<const StateLayout>(std::move(layout));
+  ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
+  for (const Tensor& constant : plan_->constants()) {
+    constant_bytes_ += static_cast<int64_t>(constant.byte_size());
+  }
+  if (cache.has_value()) Save(*cache, options.log);
+  return absl::OkStatus();
+}
+
+absl::Status Session::Impl::Run(const TensorMap& inputs, TensorMap& outputs,
+                                const RunOptions& options) {
+  return meter_.Counted([&](RunMeter::Run& run) -> absl::Status {
+    ATTNRUN_RETURN_IF_ERROR(CheckWanted(outputs_, outputs));
+    exec::RunBuffers buffers;
+    buffers.inputs.resize(inputs_.size());
+    ATTNRUN_RETURN_IF_ERROR(Compute(run, inputs, options, buffers));
+    return Deliver(outputs_, buffers.outputs, outputs);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<State::Impl>> Session::Impl::NewState(
+    const StateOptions& options) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                           state::InitialShapes(graph(), inputs_, state_values(), options));
+  return State::Impl::Make(layout_, shapes, options);
+}
+
+absl::StatusOr<size_t> Session::Impl::StateBytes(const StateOptions& options) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                           state::InitialShapes(graph(), inputs_, state_values(), options));
+  return State::Impl::Bytes(*layout_, shapes, options);
+}
+
+absl::StatusOr<std::unique_ptr<State::Impl>> Session::Impl::LoadState(const std::string& path,
+                                                                      int64_t capacity) const {
+  if (capacity < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a capacity of at least 0, but found ", capacity));
+  }
+  return State::Impl::Load(layout_, path, inputs_, capacity);
+}
+
+absl::StatusOr<TensorMap> Session::Impl::Step(const TensorMap& inputs, State& state,
+                                              const RunOptions& options) {
+  return meter_.Counted([&](RunMeter::Run& run) -> absl::StatusOr<TensorMap> {
+    StateUse use;
+    ATTNRUN_ASSIGN_OR_RETURN(State::Impl * entered, use.Add(inputs, state, *layout_));
+    exec::RunBuffers& buffers = entered->Lend(inputs_.size());
+    ATTNRUN_RETURN_IF_ERROR(Compute(run, inputs, options, buffers));
+    ATTNRUN_ASSIGN_OR_RETURN(TensorMap outputs,
+                             OutputsOf(outputs_, layout_->given, buffers.outputs));
+    ATTNRUN_RETURN_IF_ERROR(use.Keep());
+    return outputs;
+  });
+}
+
+absl::StatusOr<std::vector<TensorMap>> Session::Impl::RunTogether(
+    absl::Span<const Request> requests, const RunOptions& options) {
+  return meter_.Counted([&](RunMeter::Run& run) { return RunTogether(run, requests, options); });
+}
+
+absl::StatusOr<PrecisionReport> Session::Impl::MeasurePrecision(const TensorMap& inputs,
+                                                                const RunOptions& options) {
+  return meter_.Counted([&](RunMeter::Run& run) { return MeasurePrecision(run, inputs, options); });
+}
+
+SessionMetrics Session::Impl::Metrics() const {
+  SessionMetrics metrics;
+  meter_.Read(metrics);
+  metrics.arena_bytes = static_cast<int64_t>(allocator_.bytes());
+  metrics.arena_peak_bytes = static_cast<int64_t>(allocator_.peak_bytes());
+  metrics.constant_bytes = constant_bytes_;
+  return metrics;
+}
+
+absl::Span<const exec::Join> Session::Impl::Joins() {
+  const std::lock_guard<std::mutex> lock(joins_mutex_);
+  if (joins_.empty()) joins_ = exec::FindJoins(*plan_);
+  return joins_;
+}
+
+absl::StatusOr<const exec::Plan*> Session::Impl::Float32Plan() {
+  const std::lock_guard<std::mutex> lock(float32_mutex_);
+  if (float32_plan_ == nullptr) {
+    ATTNRUN_ASSIGN_OR_RETURN(float32_plan_, exec::Plan::Make(*model_.graph, exec::KernelOptions{}));
+  }
+  return float32_plan_.get();
+}
+
+absl::Status Session::Impl::Bind(const TensorMap& given, std::vector<Tensor>& inputs) const {
+  ATTNRUN_RETURN_IF_ERROR(input_rules_.Bind(graph().equalities(), given, inputs));
+  return cuts_positions_ ? CheckLastPositions(inputs_, inputs) : absl::OkStatus();
+}
+
+absl::Status Session::Impl::Compute(RunMeter::Run& run, const TensorMap& inputs,
+                                    const RunOptions& options, exec::RunBuffers& buffers) {
+  ATTNRUN_RETURN_IF_ERROR(Bind(inputs, buffers.inputs));
+  return InPlace(run, options, [&](const Place& place) {
+    return exec::Execute(*plan_, buffers, ContextOf(options, place));
+  });
+}
+
+absl::StatusOr<std::vector<TensorMap>> Session::Impl::RunTogether(
+    RunMeter::Run& run, absl::Span<const Request> requests, const RunOptions& options) {
+  if (options.observer) {
+    return absl::InvalidArgumentError("several requests at once cannot be observed");
+  }
+  if (requests.empty()) return std::vector<TensorMap>();
+  StateUse use;
+  std::vector<exec::RunBuffers> own(requests.size());
+  std::vector<exec::RunBuffers*> buffers;
+  for (const Request& request : requests) {
+    buffers.push_back(&own[buffers.size()]);
+    if (request.state != nullptr) {
+      ATTNRUN_ASSIGN_OR_RETURN(State::Impl * entered,
+                               use.Add(request.inputs, *request.state, *layout_));
+      buffers.back() = &entered->Lend(inputs_.size());
+    } else {
+      buffers.back()->inputs.resize(inputs_.size());
+    }
+    ATTNRUN_RETURN_IF_ERROR(Bind(request.inputs, buffers.back()->inputs));
+  }
+  ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](const Place& place) {
+    const exec::RunContext context = ContextOf(options, place);
+    if (buffers.size() == 1) return exec::Execute(*plan_, *buffers[0], context);
+    return exec::ExecuteTogether(*plan_, Joins(), buffers, context);
+  }));
+  std::vector<TensorMap> outputs;
+  for (size_t r = 0; r < requests.size(); ++r) {
+    const bool has_state = requests[r].state != nullptr;
+    ATTNRUN_ASSIGN_OR_RETURN(
+        outputs.emplace_back(),
+        OutputsOf(outputs_, has_state ? layout_->given : all_outputs_, buffers[r]->outputs));
+  }
+  ATTNRUN_RETURN_IF_ERROR(use.Keep());
+  return outputs;
+}
+
+absl::StatusOr<PrecisionReport> Session::Impl::MeasurePrecision(RunMeter::Run& run,
+                                                                const TensorMap& inputs,
+                                                                const RunOptions& options) {
+  if (precision_ == Precision::kFloat32) {
+    return absl::InvalidArgumentError(
+        "the session computes in float32, so there is no lower precision to measure");
+  }
+  std::vector<Tensor> ordered(inputs_.size());
+  ATTNRUN_RETURN_IF_ERROR(Bind(inputs, ordered));
+  PrecisionReport report;
+  ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](const Place& place) -> absl::Status {
+    ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
+    ATTNRUN_ASSIGN_OR_RETURN(report, exec::MeasurePrecision({*float32, *plan_}, ordered,
+                                                            place.interrupt, place.allocator));
+    return absl::OkStatus();
+  }));
+  report.precision = precision_;
+  report.products = exec::ProductPrecisionsOf(*plan_, precision_);
+  for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
+  return report;
+}
+
+absl::Status Session::Impl::InPlace(RunMeter::Run& run, const RunOptions& options, Body body) {
+  Interrupt interrupt(options.deadline, options.cancel);
+  if (!calls_.Enter()) {
+    return absl::FailedPreconditionError(
+        "this process was forked while another thread ran the session: load it anew here");
+  }
+  const absl::Cleanup end = [this] { calls_.Leave(); };
+  const int64_t most_bytes = options.memory_limit > 0
+                                 ? std::min(options.memory_limit, limits_.run_bytes)
+                                 : limits_.run_bytes;
+  std::optional<exec::LimitedAllocator> limited;
+  if (std::min(most_bytes, limits_.tensor_bytes) < Limits::kNone) {
+    limited.emplace(allocator_, most_bytes, limits_.tensor_bytes);
+  }
+  Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
+  if (exec::RunScope::IsRunning(this)) {
+    return absl::FailedPreconditionError(
+        "this thread is running the session already: an observer must not run it again");
+  }
+  exec::Places& places = pool_ != nullptr ? pool_->impl_->places() : own_places_;
+  // An observer's run has the places of the run around it.
+  const int around = exec::RunScope::NumPlaces(&places);
+  std::optional<exec::RunPlaces> own;
+  if (around == 0) {
+    own.emplace(places, threads_);
+    ATTNRUN_RETURN_IF_ERROR(Wait(run, *own, interrupt));
+  }
+  const int threads = own.has_value() ? own->held() : std::min(around, threads_);
+  const exec::RunScope scope(this, &places, threads);
+  const RunMeter::Running running(meter_);
+  const int before = NumThreads();
+  SetNumThreads(threads);
+  const absl::Cleanup restore = [before] { SetNumThreads(before); };
+  return body({interrupt, allocator, own.has_value() ? &*own : nullptr});
+}
+
+absl::Status Session::Impl::Wait(RunMeter::Run& run, exec::RunPlaces& places,
+                                 Interrupt& interrupt) {
+  run.BeginWait(meter_);
+  const absl::Cleanup end = [&] { run.EndWait(meter_); };
+  return places.Acquire(interrupt, limits_.waiting_runs);
+}
+
+exec::RunContext Session::Impl::ContextOf(const RunOptions& options, const Place& place) const {
+  return {options, place.interrupt, place.allocator, limits_.body_runs, place.places};
+}
+
+}  // namespace attnrun
