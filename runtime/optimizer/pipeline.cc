@@ -8,7 +8,7 @@
 namespace attnrun::opt {
 
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
-extern const Rule kContribOperators, kRequantization, kKnownSequences, kKnownConditions,
+extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectedScores, kShuffledLists,
     kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention,
     kKnownHits, kExperts, kStackedExperts;
@@ -38,9 +38,9 @@ const std::vector<Phase>& StandardPhases() {
   static const auto* const phases = new std::vector<Phase>{
       // Rewrites the several spellings of exporters to one.
       {"canonicalize",
-       {&kContribOperators, &kFlexAttention, &kRequantization, &kKnownSequences, &kKnownConditions,
-        &kKnownBranches, &kFloorDivision, &kIntegerRange, &kMaskedFill, &kSelectedScores,
-        &kShuffledLists, &kSliceAssignments, &kPaddedConvolution, &kGatheredTable,
+       {&kContribOperators, &kCastLike, &kFlexAttention, &kRequantization, &kKnownSequences,
+        &kKnownConditions, &kKnownBranches, &kFloorDivision, &kIntegerRange, &kMaskedFill,
+        &kSelectedScores, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution, &kGatheredTable,
         &kIntegerConvolution, &kKnownHits}},
       // Finds operators that exporters write as several nodes.
       {"recognize",

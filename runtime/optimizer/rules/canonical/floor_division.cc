@@ -2,10 +2,11 @@
 
 // Recognizes the integer division that rounds down (Python's //), for which ONNX has no operator.
 // Exporters write it as the truncated quotient, minus one where the signs differ and there is a
-// remainder. With q = Div(a, b), the exporters of TorchScript and dynamo write:
+// remainder. With q = Div(a, b), the exporters of TorchScript, dynamo and transformers write:
 //
 //   Where(And(Xor(Less(a, 0), Less(b, 0)), Not(Equal(Mod(a, b), 0))), Sub(q, 1), q)
 //   Sub(q, Cast(And(Equal(Less(a, 0), GreaterOrEqual(b, 0)), Cast(Mod(a, b), bool))))
+//   Sub(q, Cast(And(Not(Equal(Sign(a), Sign(b))), Cast(Mod(a, b), bool))))
 //     ->  attnrun.FloorDiv(a, b)
 //
 // For a whole number b > 0, dynamo also writes:
@@ -13,8 +14,10 @@
 //   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 
 #include <cmath>
+#include <iterator>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
@@ -23,9 +26,26 @@
 namespace attnrun::opt {
 namespace {
 
-// True if `condition` is b < 0, or b >= 0 if not `negative`.
-bool IsSign(Value* condition, Value* b, bool negative, Facts& facts) {
+// How an exporter asks if the signs of a and b differ.
+enum class Spelling {
+  // Xor(a < 0, b < 0)
+  kXor,
+  // Equal(a < 0, b >= 0)
+  kEqual,
+  // Not(Equal(Sign(a), Sign(b))). Where a is 0 there is no remainder.
+  kSigns,
+};
+
+// True if `condition` is what the spelling has of b.
+bool IsSign(Value* condition, Value* b, Spelling spelling, Facts& facts) {
   MatchedNodes nodes;
+  if (spelling == Spelling::kSigns) {
+    if (Op("Sign", {Same(&b)}).Match(condition, facts, nodes)) return true;
+    const auto known = ScalarOf(condition);
+    const auto divisor = ScalarOf(b);
+    return known.has_value() && divisor.has_value() && *known == (*divisor > 0) - (*divisor < 0);
+  }
+  const bool negative = spelling == Spelling::kXor;
   const char* op = negative ? "Less" : "GreaterOrEqual";
   if (Op(op, {Same(&b), Number(0, 0)}).Match(condition, facts, nodes)) return true;
   const Pattern below = Op("Less", {Same(&b), Number(0, 0)});
@@ -44,27 +64,46 @@ struct Division {
   Node* mod = nullptr;
 };
 
-// The condition under which truncation rounds up: the signs differ (written by Xor with b < 0, or
-// by Equal with b >= 0) and there is a remainder. `a` and `b` match the operands.
-Pattern RoundedUp(Division& division, bool by_xor, const Pattern& a, const Pattern& b) {
+// The condition under which truncation rounds up: the signs differ and there is a remainder. `a` and
+// `b` match the operands.
+Pattern RoundedUp(Division& division, Spelling spelling, const Pattern& a, const Pattern& b) {
   const Pattern zero = Number(0, 0);
   const Pattern below = Op("Less", {a, zero});
-  const Pattern differ = Op(by_xor ? "Xor" : "Equal", {below, Is(&division.sign)});
+  const Pattern sign = Is(&division.sign);
+  const Pattern differ = spelling == Spelling::kXor ? Op("Xor", {below, sign})
+                         : spelling == Spelling::kEqual
+                             ? Op("Equal", {below, sign})
+                             : Op("Not", {Op("Equal", {Op("Sign", {a}), sign})});
   const Pattern rest = Op("Mod", {Same(&division.a), b}, &division.mod);
   return Op("And", {differ, OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
 }
 
-Pattern Floored(Division& division, bool by_xor) {
+Pattern Floored(Division& division, Spelling spelling) {
   const Pattern same_a = Same(&division.a);
   const Pattern same_b = Same(&division.b);
   const Pattern quotient = Keep(&division.quotient, Op("Div", {same_a, same_b}));
   const Pattern chosen =
-      Op("Where", {RoundedUp(division, by_xor, Is(&division.a), Is(&division.b)),
+      Op("Where", {RoundedUp(division, spelling, Is(&division.a), Is(&division.b)),
                    Op("Sub", {quotient, Number(1, 0)}), Same(&division.quotient)});
-  const Pattern first = Op("Div", {Is(&division.a), Is(&division.b)});
-  const Pattern lowered = Op("Sub", {Keep(&division.quotient, first),
-                                     Op("Cast", {RoundedUp(division, by_xor, same_a, same_b)})});
+  const Pattern rounded = RoundedUp(division, spelling, Is(&division.a), Is(&division.b));
+  const Pattern lowered = Op("Sub", {Is(&division.quotient), Op("Cast", {rounded})});
   return OneOf({chosen, lowered});
+}
+
+// True if the value is Div(a, b), or was read off the extents of tensors as that number.
+bool IsQuotient(const Division& division, Facts& facts) {
+  const auto& [a, b, sign, quotient, mod] = division;
+  const Node* node = ProducerOf(quotient, "Div");
+  if (node != nullptr && node->input(0) == a && node->input(1) == b) return true;
+  const auto number = [&](Value* value) -> std::optional<SymInt> {
+    const auto& contents = facts.Of(value).contents;
+    if (!contents.has_value() || contents->size() != 1) return std::nullopt;
+    return contents->front();
+  };
+  const auto x = number(a);
+  const auto y = number(b);
+  const auto found = number(quotient);
+  return x.has_value() && y.has_value() && found.has_value() && *found == SymInt::Quotient(*x, *y);
 }
 
 // Rewrites integers that are divided as floats and rounded down. Below 2^24 a float holds them
@@ -97,13 +136,15 @@ bool FuseFloatDivision(RuleContext& context, Node* node, Patch& patch) {
 bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Division division;
-  const Pattern by_xor = Floored(division, true);
-  const Pattern by_equal = Floored(division, false);
   MatchedNodes nodes;
-  const bool negative = by_xor.Match(node->output(0), facts, nodes);
-  if (!negative && !by_equal.Match(node->output(0), facts, nodes)) return false;
+  const Spelling spellings[] = {Spelling::kXor, Spelling::kEqual, Spelling::kSigns};
+  const auto* const spelling = absl::c_find_if(spellings, [&](Spelling tried) {
+    return Floored(division, tried).Match(node->output(0), facts, nodes);
+  });
+  if (spelling == std::end(spellings)) return false;
   const auto& [a, b, sign, quotient, mod] = division;
-  if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, negative, facts)) return false;
+  if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, *spelling, facts)) return false;
+  if (!IsQuotient(division, facts)) return false;
   if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
   // Constants of one element may have more axes than a and b.
   const int rank = facts.RankOf(node->output(0));

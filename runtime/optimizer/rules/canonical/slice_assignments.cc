@@ -5,6 +5,10 @@
 //
 //   ScatterND(ScatterND(y, [places of the first], a), [places of the rest], b)
 //     ->  Concat(a, b)
+//
+// A single slice may be all of y, as where MViT adds to the scores of all but zero class tokens:
+//
+//   ScatterND(y, [all places], a)  ->  a
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
@@ -14,7 +18,8 @@
 namespace attnrun::opt {
 namespace {
 
-// Gives `count` positions of an axis, from `start` on, the elements of `updates`.
+// Gives `count` positions of an axis, from `start` on, the elements of `updates`. Without an axis
+// all elements are given.
 struct Assignment {
   int axis = -1;
   int64_t start = 0;
@@ -55,7 +60,7 @@ std::optional<Assignment> AssignmentOf(const Node& node, Facts& facts) {
     assignment.count = *length;
     written[axis] = *length;
   }
-  if (assignment.axis < 0 || written != *updates) return std::nullopt;
+  if (written != *updates) return std::nullopt;
   return assignment;
 }
 
@@ -69,12 +74,14 @@ bool Covers(const std::vector<Assignment>& slices, int64_t extent) {
   return end == extent;
 }
 
-// The slices of which the value consists, in their order; none if they do not cover all of it.
+// The slices of which the value consists, in their order; none if they do not cover all of it. One
+// without an axis stands alone.
 std::vector<Assignment> SlicesOf(const Value* value, Facts& facts) {
   constexpr size_t kMost = 16;
   std::vector<Assignment> slices;
   while (const Node* node = ProducerOf(value, "ScatterND")) {
     const auto slice = AssignmentOf(*node, facts);
+    if (slice.has_value() && slice->axis < 0 && slices.empty()) return {*slice};
     if (!slice.has_value() || (!slices.empty() && slice->axis != slices[0].axis)) break;
     slices.push_back(*slice);
     absl::c_sort(slices, [](const auto& a, const auto& b) { return a.start < b.start; });
@@ -102,6 +109,7 @@ std::vector<int64_t> CommonPermutation(const std::vector<Assignment>& slices, Fa
 bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
   const std::vector<Assignment> slices = SlicesOf(node->output(0), context.facts);
   if (slices.empty()) return false;
+  if (slices[0].axis < 0) return patch.Substitute(node, slices[0].updates);
   const std::vector<int64_t> permutation = CommonPermutation(slices, context.facts);
   std::vector<Value*> parts;
   parts.reserve(slices.size());

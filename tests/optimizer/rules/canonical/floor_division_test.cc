@@ -8,8 +8,9 @@
 namespace attnrun::testing {
 namespace {
 
-enum class Spelling { kTorchScript, kDynamo };
-constexpr Spelling kSpellings[] = {Spelling::kTorchScript, Spelling::kDynamo};
+enum class Spelling { kTorchScript, kDynamo, kTransformers };
+constexpr Spelling kSpellings[] = {Spelling::kTorchScript, Spelling::kDynamo,
+                                   Spelling::kTransformers};
 
 // a // b as an exporter writes it.
 Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor,
@@ -18,8 +19,11 @@ Value* FloorDivided(GraphBuilder& b, Value* dividend, Value* divisor,
   Value* quotient = b.Op("Div", {dividend, divisor});
   Value* below = b.Op("Less", {dividend, zero});
   Value* rest = b.Op("Mod", {dividend, divisor}, {{"fmod", fmod}});
-  if (spelling == Spelling::kDynamo) {
-    Value* differ = b.Op("Equal", {below, b.Op("GreaterOrEqual", {divisor, zero})});
+  if (spelling != Spelling::kTorchScript) {
+    Value* signs_equal = b.Op("Equal", {b.Op("Sign", {dividend}), b.Op("Sign", {divisor})});
+    Value* differ = spelling == Spelling::kDynamo
+                        ? b.Op("Equal", {below, b.Op("GreaterOrEqual", {divisor, zero})})
+                        : b.Op("Not", {signs_equal});
     Value* uneven = b.Op("Cast", {rest}, {{"to", static_cast<int64_t>(DataType::kBool)}});
     Value* offset = b.Op("Cast", {b.Op("And", {differ, uneven})},
                          {{"to", static_cast<int64_t>(DataType::kInt64)}});
@@ -92,6 +96,22 @@ TEST(FloorDivisionTest, DivisionOfExtentsIsFolded) {
                                       {{"axis", int64_t{0}}})}));
   });
   EXPECT_EQ(test.Count("Where") + test.Count("attnrun.FloorDiv"), 0);
+}
+
+// The quotient is known before the sign is.
+TEST(FloorDivisionTest, DivisionOfExtentsIsFoldedInAnySpelling) {
+  for (const Spelling spelling : kSpellings) {
+    OptimizerTester test([&](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"rows"});
+      Value* extent = b.Op("Squeeze", {b.Op("Shape", {x})});
+      Value* fourth = FloorDivided(b, extent, b.Constant<int64_t>("by", {}, {4}), spelling);
+      Value* shape = b.Op("Unsqueeze", {fourth, b.Constant<int64_t>("axes", {1}, {0})});
+      b.Output(b.Op("Expand", {b.Constant("one", Make<float>({}, {1})), shape}));
+    });
+    EXPECT_EQ(test.Count("Mod"), 0);
+    EXPECT_EQ(test.Count("attnrun.FloorDiv"), 0);
+    for (const int64_t rows : {0, 3, 4, 9}) test.Dim("rows", rows).ExpectSameResults(0);
+  }
 }
 
 TEST(FloorDivisionTest, LeavesOtherSignsOfTheRemainder) {

@@ -102,6 +102,20 @@ TEST(SliceAssignmentsTest, SlicesMayBeTransposedAlikeOrDifferently) {
   }
 }
 
+TEST(SliceAssignmentsTest, ASliceMayBeAllOfTheTensor) {
+  const auto assigned = [](int64_t extent) {
+    return OptimizerTester([=](GraphBuilder& b) {
+      Assigned assigned{b};
+      Value* y = b.Input("y", DataType::kFloat, {"batch", "seq", extent});
+      b.Output(b.Op("Relu", {assigned.ByTuples(y, 0, 8, assigned.a, {})}));
+    });
+  };
+  OptimizerTester test = assigned(8);
+  EXPECT_EQ(test.Ops(), "Relu");
+  for (const int64_t seq : {0, 1, 5}) test.Dim("seq", seq).ExpectSameResults(0);
+  EXPECT_EQ(assigned(9).Count("ScatterND"), 1);
+}
+
 TEST(SliceAssignmentsTest, LeavesGapsOverlapsAndSums) {
   for (const int64_t second : {2, 7}) {
     OptimizerTester test = InTuples(second);
