@@ -155,11 +155,9 @@ absl::Status GraphReader::DefineOutputs() {
                                                      Quoted(output.name()),
                                                      " (no node, input or initializer)"));
     }
-    // Callers identify outputs of the main graph by name, but outputs of a subgraph by position.
-    if (!names.insert(output.name()).second && scope_.enclosing == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the graph output ", Quoted(output.name()), " is listed twice"));
-    }
+    // Callers identify outputs of the main graph by name, but outputs of a subgraph by position. The
+    // TorchScript exporter lists an output twice where a module returns a tensor twice.
+    if (!names.insert(output.name()).second && scope_.enclosing == nullptr) continue;
     graph_->AddOutput(*value);
   }
   return absl::OkStatus();

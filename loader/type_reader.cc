@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/quote.h"
@@ -27,6 +28,10 @@ bool IsUnknown(absl::string_view symbol) {
 
 absl::StatusOr<Dim> ReadDim(const onnx::TensorShapeProto::Dimension& proto) {
   if (proto.has_dim_param()) {
+    // transformers' exporter writes an extent that turned out to be fixed as the name of a number.
+    int64_t number = 0;
+    const bool digits = absl::c_all_of(proto.dim_param(), absl::ascii_isdigit);
+    if (digits && absl::SimpleAtoi(proto.dim_param(), &number)) return Dim{number, ""};
     return Dim{-1, IsUnknown(proto.dim_param()) ? "" : proto.dim_param()};
   }
   if (!proto.has_dim_value() || proto.dim_value() == -1) return Dim{};

@@ -79,6 +79,7 @@ struct Stages {
 
 struct ReferenceInputs {
   AttentionShape shape;
+  DataType type = DataType::kFloat;
   HeadValues q = {};
   // Past and current keys and values.
   HeadValues k = {};
@@ -89,7 +90,7 @@ struct ReferenceInputs {
 };
 
 absl::StatusOr<ReferenceInputs> ReadInputs(const OpContext& context, const AttentionShape& shape) {
-  ReferenceInputs in{.shape = shape};
+  ReferenceInputs in{.shape = shape, .type = context.input(0).type()};
   ATTNRUN_ASSIGN_OR_RETURN(in.q, Read(context.input(0), shape.query_heads, shape.head_size));
   ATTNRUN_ASSIGN_OR_RETURN(in.k, Present(context, 1, 4, shape, shape.head_size));
   ATTNRUN_ASSIGN_OR_RETURN(in.v, Present(context, 2, 5, shape, shape.value_size));
@@ -123,7 +124,7 @@ Stages ScoreRow(const Attention& op, const ReferenceInputs& in, int64_t b, int64
     all_masked = all_masked && bias == kMasked;
     stages.of[0].push_back(score);
     stages.of[1].push_back(capped);
-    stages.of[2].push_back(capped + bias);
+    stages.of[2].push_back(AsHeld(in.type, AsHeld(in.type, capped) + bias));
   }
   stages.of[3] =
       all_masked ? std::vector<double>(in.shape.keys, 0) : Probabilities(stages.of[2], 0);

@@ -92,16 +92,10 @@ bool IsUnmaskedByPosition(const FusedAttention& op, int64_t position, int64_t t)
   return op.right_window() < 0 || t - position <= op.right_window();
 }
 
-// Rounds a score to the precision in which the original graph holds it: small scores vanish beside
-// a bias of -1e9.
-double Held(DataType type, double score) {
-  return type == DataType::kDouble ? score : static_cast<float>(score);
-}
-
 double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n, int64_t s,
              int64_t t) {
   if (!IsUnmaskedByPosition(op, s + op.FirstPosition(in.shape), t) || in.mask.At(b, n, s, t) == 0) {
-    return op.bias_on_masked() ? Held(in.type, op.mask_value() + in.bias.At(b, n, s, t))
+    return op.bias_on_masked() ? AsHeld(in.type, op.mask_value() + in.bias.At(b, n, s, t))
                                : op.mask_value();
   }
   const int64_t kv_head = n / (in.shape.query_heads / in.shape.kv_heads);
@@ -112,7 +106,7 @@ double Score(const FusedAttention& op, const Operands& in, int64_t b, int64_t n,
   score *= op.scale();
   const double cap = op.softcap();
   if (cap > 0) score = cap * std::tanh(score / cap);
-  return Held(in.type, Held(in.type, score) + in.bias.At(b, n, s, t));
+  return AsHeld(in.type, AsHeld(in.type, score) + in.bias.At(b, n, s, t));
 }
 
 absl::Status Set(OpContext& context, int output, const Shape& shape, const Tensor& doubles) {

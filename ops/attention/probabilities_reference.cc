@@ -7,6 +7,10 @@
 
 namespace attnrun::ops {
 
+double AsHeld(DataType type, double score) {
+  return type == DataType::kDouble ? score : static_cast<float>(score);
+}
+
 std::vector<double> Probabilities(const std::vector<double>& scores, double masked_row) {
   std::vector<double> result(scores.size(), masked_row);
   if (scores.empty()) return result;

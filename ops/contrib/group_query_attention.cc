@@ -99,11 +99,15 @@ class GroupQuery {
     b_.Expect("cos_cache", b_.input(kCos), in_.type, {SymInt::Unknown(), SymInt::Unknown()});
     const auto pairs = b_.Extent(b_.input(kCos), 1);
     if (!pairs.has_value() || *pairs > INT64_MAX / 2) return b_.Fail("its angles are not known");
+    Value* positions = b_.input(kPositionIds);
+    b_.Expect("position_ids", positions, DataType::kInt64,
+              {b_.Dim(b_.input(kQuery), 0), b_.Dim(b_.input(kQuery), 1)});
+    if (positions == nullptr) positions = positions_;
     AttributeMap attributes = {{"interleaved", int64_t{a_.interleaved}},
                                {"rotary_embedding_dim", 2 * *pairs}};
     for (Value** x : {&parts_.q, &parts_.k}) {
       attributes["num_heads"] = x == &parts_.q ? parts_.heads : parts_.kv_heads;
-      *x = b_.Op("RotaryEmbedding", {*x, b_.input(kCos), b_.input(kSin), positions_}, attributes);
+      *x = b_.Op("RotaryEmbedding", {*x, b_.input(kCos), b_.input(kSin), positions}, attributes);
     }
   }
 
@@ -201,7 +205,7 @@ class GroupQuery {
 }  // namespace
 
 // GroupQueryAttention-1 (query, key?, value?, past_key?, past_value?, seqlens_k,
-// total_sequence_length, cos_cache?, sin_cache?, -, attention_bias?, head_sink?, -, -,
+// total_sequence_length, cos_cache?, sin_cache?, position_ids?, attention_bias?, head_sink?, -, -,
 // q_norm_weight?, k_norm_weight?) -> (y [B, S, N * H], present_key?, present_value?), with N =
 // `num_heads` heads of queries and M = `kv_num_heads` heads of keys and values, of H channels each:
 //   query [B, S, N * H], key and value [B, S, M * H]
@@ -212,7 +216,8 @@ class GroupQuery {
 // then the given ones, then zeros.
 //   with norm weights [H]: q and k become x / sqrt(mean(x^2) + qk_norm_epsilon) * weight
 //   do_rotary: pairs of channels of q and k are rotated by the angles of their positions, pairs of
-//     neighbors if `rotary_interleaved`
+//     neighbors if `rotary_interleaved`; position_ids [B, S] (int64), if given, say which rows of the
+//     caches of angles these are (ONNX Runtime reads the first one alone while nothing is past)
 //   scores = scale * q k^T, capped by softcap, + attention_bias; a key is unmasked if it is below
 //     seqlens_k[b] + 1, not after the query (unless `causal` is 0), and among the last
 //     `local_window_size` (-1: all)
@@ -221,7 +226,7 @@ class GroupQuery {
 // `sliding_window_cache` past and present [B, M, C, H] hold only the last tokens: after T tokens
 // the last L(T), followed by zeros, where
 //   L(T) = T - G * ceil(max(T - C, 0) / G), G = C - local_window_size + 1.
-// Not covered: position_ids, quantized keys and values, and qk_output.
+// Not covered: quantized keys and values, and qk_output.
 //
 //   q  k  v  past_k  past_v  seqlens_k  total  cos  sin      q, k        k, v, past    seqlens_k
 //    \  \ |    /      /      /         /      /   /             |              |             |

@@ -22,7 +22,6 @@ GroupedAttention::GroupedAttention(AttributeReader& attributes)
   attributes.Ignore("kv_cache_bit_width");
   attributes.OneOf("k_quant_type", "NONE", {"NONE"});
   attributes.OneOf("v_quant_type", "NONE", {"NONE"});
-  attributes.ExpectNoInput(kPositionIds, "position_ids");
   attributes.ExpectNoInput(kKeyScale, "k_scale");
   attributes.ExpectNoInput(kValueScale, "v_scale");
 }

@@ -233,6 +233,16 @@ absl::Status Resize::ApplyRoi(const OpContext& context, absl::Span<const int> li
   return absl::OkStatus();
 }
 
+// PyTorch and ONNX Runtime copy an image whose extents do not change, whatever the scales are. Models
+// have such scales: those like DINO divide an extent + 0.1 by the extent, to be safe from rounding.
+// PyTorch's cubic interpolation without antialias alone obeys the scales, as ONNX says.
+bool Resize::KeepsImage(absl::Span<const ResizeAxis> axes) const {
+  const bool obeys = attributes_.interpolation == Interpolation::kCubic && !attributes_.antialias;
+  return !obeys && attributes_.transformation != CoordinateTransformation::kTfCropAndResize &&
+         std::all_of(axes.begin(), axes.end(),
+                     [](const ResizeAxis& axis) { return axis.input == axis.output; });
+}
+
 absl::StatusOr<std::vector<ResizeAxis>> Resize::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
   std::vector<ResizeAxis> axes;
@@ -264,6 +274,9 @@ absl::StatusOr<std::vector<ResizeAxis>> Resize::Resolve(const OpContext& context
       return absl::InvalidArgumentError(
           absl::StrCat("cannot resize an axis of 0 elements to ", axis.output));
     }
+  }
+  if (KeepsImage(axes)) {
+    for (ResizeAxis& axis : axes) axis.width = static_cast<double>(axis.output);
   }
   return axes;
 }

@@ -84,6 +84,8 @@ class Resize final : public Op {
   absl::StatusOr<std::vector<ResizeAxis>> Resolve(const OpContext& context) const;
 
  private:
+  // True if the scales count as 1.
+  bool KeepsImage(absl::Span<const ResizeAxis> axes) const;
   // The axes that scales and sizes refer to, for an input of this rank; nullopt if one is invalid.
   std::optional<std::vector<size_t>> ListedAxes(size_t rank) const;
   absl::Status ApplyScales(absl::Span<const double> scales, absl::Span<const int> listed,

@@ -78,8 +78,6 @@ constexpr Mistake kMistakes[] = {
      "initializer"},
     {"TwoInputsDefine", [](ModelProto&, GraphProto& g) { g.add_input()->set_name("x"); },
      "the name 'x' is defined twice: by a graph input and by another graph input"},
-    {"TwoOutputs", [](ModelProto&, GraphProto& g) { g.add_output()->set_name("y"); },
-     "the graph output 'y' is listed twice"},
     {"NothingDefinesInput",
      [](ModelProto&, GraphProto& g) { g.mutable_node(1)->set_input(1, "q"); },
      "node 'add' (Add): nothing defines its input 1 'q' (no node, graph input or initializer)"},

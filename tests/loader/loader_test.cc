@@ -196,6 +196,34 @@ TEST(LoaderTest, TypesOfInputs) {
                                  "optional(map(string,sequence(tensor(float16))))", "?"));
 }
 
+TEST(LoaderTest, ANumberAsNameIsAFixedExtent) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, 1, 1});
+  auto* shape = graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  shape->mutable_dim(0)->set_dim_param("5");
+  shape->mutable_dim(1)->set_dim_param("5+s");
+  shape->mutable_dim(2)->set_dim_param("99999999999999999999");
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {});
+  AddNode(graph, "Relu", {"x"}, {"y"});
+  const auto loaded = Load(model);
+  const auto& dims = *loaded->graph().inputs()[0]->type().shape;
+  EXPECT_EQ(dims[0].value, 5);
+  EXPECT_EQ(dims[1].symbol, "5+s");
+  EXPECT_FALSE(dims[2].is_fixed());
+}
+
+// As TorchScript's exporter writes a module that returns a tensor twice.
+TEST(LoaderTest, AnOutputListedTwiceIsOne) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {2});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {2});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {2});
+  AddNode(graph, "Relu", {"x"}, {"y"});
+  EXPECT_EQ(Load(model)->graph().outputs().size(), 1u);
+}
+
 TEST(LoaderTest, OpsetsByDomain) {
   onnx::ModelProto proto = SmallModel();
   proto.mutable_opset_import(0)->set_domain("ai.onnx");

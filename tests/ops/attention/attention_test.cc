@@ -172,11 +172,15 @@ TEST(AttentionTest, FullyMaskedRowsGiveZero) {
 }
 
 TEST(AttentionTest, RowsMaskedByAFiniteNumberAreAverages) {
-  const float lowest = std::numeric_limits<float>::lowest();
-  std::vector<float> bias(200, lowest);
   std::mt19937 generator(Seed());
-  for (const bool unmasked : {false, true}) {
-    // No key is unmasked, or only one that comes after deferred tiles.
+  // Scores vanish beside either number. No key is unmasked, or only one that comes after deferred
+  // tiles.
+  for (const auto& [number, unmasked] :
+       std::vector<std::pair<float, bool>>{{std::numeric_limits<float>::lowest(), false},
+                                           {std::numeric_limits<float>::lowest(), true},
+                                           {-1e9F, false},
+                                           {-1e9F, true}}) {
+    std::vector<float> bias(200, number);
     if (unmasked) bias[130] = 0;
     OpTester op("Attention", 23);
     op.Input(RandomFloats({1, 1, 3, 8}, generator)).Input(RandomFloats({1, 1, 200, 8}, generator));

@@ -205,6 +205,14 @@ TEST(GroupQueryAttentionTest, KeysAreRotatedByTheirPositions) {
   ExpectClose(Reference(op, 1), Make<float>({1, 1, 3, 2}, {101, 0, -2, 1, 1, 2}), 0);
 }
 
+TEST(GroupQueryAttentionTest, PositionIdsChooseTheAngles) {
+  OpTester op = Grouped({1, {2}, 3, {4, 5}});
+  op.Attribute("do_rotary", int64_t{1});
+  op.Input(Make<float>({4, 1}, {1, 0, 1, 0})).Input(Make<float>({4, 1}, {0, 1, 0, 1}));
+  op.Input(Make<int64_t>({1, 2}, {0, 3}));
+  ExpectClose(Reference(op, 1), Make<float>({1, 1, 3, 2}, {101, 0, 1, 2, -2, 1}), 0);
+}
+
 TEST(GroupQueryAttentionTest, UnsupportedFormsAreRefused) {
   OpTester quantized = Grouped({1, {1}, 2, {4}});
   quantized.Attribute("k_quant_type", std::string("PER_TENSOR"));
@@ -212,8 +220,11 @@ TEST(GroupQueryAttentionTest, UnsupportedFormsAreRefused) {
   OpTester longer = Grouped({1, {1}, 3, {4}});
   EXPECT_THAT(longer.Reference().status().message(), HasSubstr("at most 1 past and 1 new"));
   OpTester positions = Grouped({1, {1}, 2, {4}});
-  positions.NoInput().NoInput().Input(Make<int64_t>({1, 1}, {1}));
-  EXPECT_THAT(positions.Reference().status().message(), HasSubstr("input 9, position_ids"));
+  positions.Attribute("do_rotary", int64_t{1});
+  positions.Input(Make<float>({4, 1}, {1, 0, 1, 0})).Input(Make<float>({4, 1}, {0, 1, 0, 1}));
+  positions.Input(Make<int64_t>({1, 2}, {1, 1}));
+  EXPECT_THAT(positions.Reference().status().message(),
+              HasSubstr("expected position_ids int64[1,1], but it is int64[1,2]"));
 }
 
 TEST(GroupQueryAttentionTest, MismatchedOperandsAreRefused) {

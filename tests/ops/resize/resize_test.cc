@@ -51,6 +51,26 @@ void ExpectVector(const OpTester& op, Floats expected) {
   ExpectClose((*result)[0], Vector(std::move(expected)), 4 * kEpsilon);
 }
 
+// PyTorch and ONNX Runtime copy then; cubic interpolation alone obeys the scale.
+TEST(ResizeTest, AScaleThatKeepsTheExtentCopies) {
+  const Floats x = {1, 5, -2, 4};
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (const int64_t antialias : {0, 1}) {
+      OpTester op = ByScales(Make<float>({1, 4}, x), {1, 1.2F});
+      op.Attribute("mode", std::string(mode));
+      if (std::string(mode) != "nearest") op.Attribute("antialias", antialias);
+      const bool obeys = std::string(mode) == "cubic" && antialias == 0;
+      const Tensor reference = op.Reference().value()[0];
+      const Tensor kernel = op.Kernel().value()[0];
+      for (int i = 0; i < 4 && !obeys; ++i) {
+        EXPECT_EQ(reference.data<float>()[i], x[i]) << mode << antialias;
+        EXPECT_EQ(kernel.data<float>()[i], x[i]) << mode << antialias;
+      }
+      EXPECT_EQ(reference.data<float>()[2] != x[2], obeys) << mode << antialias;
+    }
+  }
+}
+
 struct Case {
   std::string mode;
   std::string transformation;
@@ -78,9 +98,9 @@ INSTANTIATE_TEST_SUITE_P(Modes, ResizeTest,
                              // One element: the first, not the middle.
                              Case{"linear", "pytorch_half_pixel", {1, 2, 3, 4}, 0.25f, {1}},
                              Case{"linear", "half_pixel", {1, 2, 3, 4}, 0.25f, {2.5}},
-                             // The width 2.5 becomes 2, so the coordinates -0.1 and 0.7 move by
-                             // 0.2.
-                             Case{"linear", "half_pixel_symmetric", {0, 10}, 1.25f, {1, 9}},
+                             // The width 3.2 becomes 3, so the coordinates -0.1875, 0.4375 and
+                             // 1.0625 move by 0.0625.
+                             Case{"linear", "half_pixel_symmetric", {0, 10}, 1.6f, {0, 5, 10}},
                              Case{"nearest", "asymmetric", {1, 2}, 2, {1, 1, 2, 2}},
                              // With a = -0.75, the weights at distance 0.5 are -0.09375 and
                              // 0.59375.

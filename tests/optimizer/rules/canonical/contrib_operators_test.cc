@@ -218,6 +218,7 @@ TEST(ContribOperatorsTest, MultiHeadAttentionOnKeysOfAnEncoder) {
 struct Grouped {
   AttributeMap attributes = {};
   bool packed = true;
+  bool positions = false;
   bool bias = false;
   bool sinks = false;
 };
@@ -243,7 +244,11 @@ OptimizerTester GroupQuery(const Grouped& form) {
     for (const char* name : {"cos", "sin"}) {
       inputs.push_back(b.Constant(name, RandomFloats({16, 2}, generator)));
     }
-    if (form.bias || form.sinks) inputs.push_back(nullptr);
+    if (form.positions) {
+      inputs.push_back(b.Input("positions", DataType::kInt64, {"batch", "seq"}));
+    } else if (form.bias || form.sinks) {
+      inputs.push_back(nullptr);
+    }
     if (form.bias) inputs.push_back(b.Input("bias", DataType::kFloat, {1, 4, "seq", "keys"}));
     if (form.sinks) {
       inputs.push_back(nullptr);
@@ -272,6 +277,9 @@ void ExpectSameWhereverTokensStand(OptimizerTester& test, bool slides) {
     test.Dim("keys", place.total);
     test.Feed("last", Make<int32_t>({2}, place.last));
     test.Feed("total", Make<int32_t>({}, {place.total}));
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < 2 * place.seq; ++i) positions.push_back(i * 7 % 16);
+    test.Feed("positions", Make<int64_t>({2, place.seq}, positions));
     test.ExpectSameResults(kTolerance);
   }
 }
@@ -280,6 +288,7 @@ TEST(ContribOperatorsTest, GroupQueryAttention) {
   const Grouped forms[] = {
       {},
       {.packed = false},
+      {.positions = true},
       {.attributes = {{"softcap", 2.0F}, {"scale", 0.3F}}, .bias = true},
       {.attributes = {{"local_window_size", int64_t{2}}}, .sinks = true},
       {.attributes = {{"smooth_softmax", int64_t{1}}, {"rotary_interleaved", int64_t{1}}}},
