@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attnrun/session.h"
+#include "checked_options.h"
 #include "core/exceptions.h"
 #include "core/status.h"
 #include "execution/support.h"
 #include "inputs.h"
-#include "known_functions.h"
 #include "loader/loader.h"
 
 namespace attnrun {
@@ -30,8 +30,11 @@ void CountParameters(const Graph& graph, ModelInfo& info) {
   }
 }
 
-absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
-  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path, KnownFunctions()));
+absl::StatusOr<ModelInfo> Inspect(const std::string& path, const Limits& limits) {
+  SessionOptions options;
+  options.limits = limits;
+  ATTNRUN_ASSIGN_OR_RETURN(const loader::LoadOptions reading, LoadOptionsOf(options));
+  ATTNRUN_ASSIGN_OR_RETURN(const loader::Model model, loader::LoadModel(path, reading));
   ModelInfo info;
   info.ir_version = model.ir_version;
   info.producer = model.producer;
@@ -50,8 +53,8 @@ absl::StatusOr<ModelInfo> Inspect(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<ModelInfo> InspectModel(const std::string& path) {
-  return WithoutExceptions([&] { return Inspect(path); });
+absl::StatusOr<ModelInfo> InspectModel(const std::string& path, const Limits& limits) {
+  return WithoutExceptions([&] { return Inspect(path, limits); });
 }
 
 }  // namespace attnrun

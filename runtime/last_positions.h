@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "attnrun/model_info.h"
+#include "attnrun/tensor.h"
 #include "graph/graph.h"
 
 namespace attnrun {
@@ -14,6 +17,11 @@ namespace attnrun {
 // adds the input kLastPositions and a Slice behind each output. kInvalidArgument for a name that is
 // no output, an output that is no tensor of at least two axes, and a graph that has such an input.
 absl::Status CutToLastPositions(const std::vector<std::string>& outputs, Graph& graph);
+
+// kInvalidArgument if the input of that name holds a negative number. `inputs` are in the order of
+// `declared`; without the input, and where it is left out, nothing is wrong.
+absl::Status CheckLastPositions(const std::vector<ValueInfo>& declared,
+                                absl::Span<const Tensor> inputs);
 
 }  // namespace attnrun
 

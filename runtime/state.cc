@@ -104,12 +104,19 @@ absl::Status State::Impl::Set(absl::string_view input, const Tensor& value) {
 
 // The errors that do not depend on windows.
 absl::Status State::Impl::CheckRewind(int64_t length) const {
-  const bool counts = absl::c_any_of(
-      layout_->values, [](const StateValue& value) { return value.kind == StateKind::kAppended; });
+  const auto has = [&](StateKind kind) {
+    return absl::c_any_of(layout_->values,
+                          [kind](const StateValue& value) { return value.kind == kind; });
+  };
+  const bool counts = has(StateKind::kAppended);
   const int64_t now = this->length();
   if (length < 0 || (counts && length > now)) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a length of 0 to ", now, ", but found ", length));
+  }
+  if (!counts && (has(StateKind::kWindow) || has(StateKind::kReplaced))) {
+    return absl::FailedPreconditionError(
+        "the state cannot be rewound: it has no appended values, which count positions");
   }
   for (size_t i = 0; i < tensors_.size() && length < now; ++i) {
     if (value(i).kind != StateKind::kReplaced) continue;

@@ -125,11 +125,15 @@ class Reading {
     const auto& declared = inputs_[layout_.inputs[i]].shape;
     const bool fits = head_.ok() && input == value.input && output == value.output &&
                       kind == static_cast<uint64_t>(value.kind) &&
-                      axis == static_cast<uint64_t>(value.axis) &&
-                      type == static_cast<uint64_t>(layout_.types[i]) && declared.has_value() &&
+                      axis == static_cast<uint64_t>(value.axis) && declared.has_value() &&
                       rank == declared->size();
     if (!fits)
       return Damaged(absl::StrCat("the value of input ", Quoted(value.input), " is not there"));
+    if (type != static_cast<uint64_t>(layout_.types[i])) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the state was saved by a session of another cache_type: its value of input ",
+          Quoted(value.input), " is not ", Name(layout_.types[i])));
+    }
     entry.type = layout_.types[i];
     for (const Dim& dim : *declared) {
       entry.shape.push_back(static_cast<int64_t>(head_.Next()));

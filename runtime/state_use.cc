@@ -30,7 +30,8 @@ absl::StatusOr<State::Impl*> StateUse::Add(const TensorMap& inputs, State& state
     return absl::InvalidArgumentError(
         absl::StrCat("input ", Quoted(value.input), " is carried by the state: leave it out"));
   }
-  if (!impl->Enter()) return absl::FailedPreconditionError("the state is used by another run");
+  if (!impl->Enter())
+    return absl::FailedPreconditionError("the state is used by another run or request");
   // An exception must not leave the state entered.
   absl::Cleanup leave = [impl] { impl->Leave(); };
   states_.push_back(impl);

@@ -152,7 +152,9 @@ attnrun_status* attnrun_state_value(const attnrun_state* state, const char* inpu
     if (state == nullptr) return IsNull("state");
     if (input == nullptr) return IsNull("input");
     if (value == nullptr) return IsNull("value");
-    *value = new attnrun_tensor{state->state.value(input)};
+    // A tensor with room for more positions is not dense, and C has no strides of results.
+    ATTNRUN_ASSIGN_OR_RETURN(attnrun::Tensor dense, state->state.value(input).Dense());
+    *value = new attnrun_tensor{std::move(dense)};
     return absl::OkStatus();
   });
 }

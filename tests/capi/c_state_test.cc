@@ -105,6 +105,17 @@ TEST_F(CStateTest, IsClonedSelectedAndSet) {
   EXPECT_NE(Told(attnrun_state_set(clone.get(), "x", value.get())), "");
 }
 
+// Rows with room for more positions lie apart in the state.
+TEST_F(CStateTest, ValuesAreDense) {
+  const auto state = Made<attnrun_state>(
+      [&](attnrun_state** made) { return attnrun_session_new_state(session_.get(), 2, 5, made); });
+  EXPECT_THAT(Step(state.get(), {1, 2, 3, 4}, 2), ElementsAre(3, 7)) << told_;
+  const auto value = Made<attnrun_tensor>(
+      [&](attnrun_tensor** made) { return attnrun_state_value(state.get(), "past.0.key", made); });
+  const auto* const data = static_cast<const float*>(attnrun_tensor_data(value.get()));
+  EXPECT_THAT(std::vector<float>(data, data + 4), ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(CStateTest, IsSavedAndLoaded) {
   Step(state_.get(), {1, 2});
   const std::string path = ::testing::TempDir() + "/c_state_test.state";

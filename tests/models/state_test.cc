@@ -133,6 +133,10 @@ TEST_P(StateTest, LastPositionsAreThoseOfAll) {
     EXPECT_EQ(BytesOf(logits), all.substr(all.size() - kept * row)) << count;
     flops.push_back(FlopsOfLinears(events));
   }
+  TensorMap inputs = InputsFor(*cut, 0, kPositions);
+  inputs[kLastPositions] = *Tensor::Of<int64_t>({1}, {-1});
+  State own = *cut->NewState();
+  EXPECT_EQ(cut->Run(inputs, own).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_LT(flops[0], flops[1]);
   EXPECT_LT(flops[1], flops[2]);
   EXPECT_LT(4 * flops[0], 3 * flops[2]);

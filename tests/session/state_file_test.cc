@@ -127,6 +127,7 @@ TEST_F(StateFileTest, CachesOfAnotherTypeRefuseIt) {
   const Session session = *Session::LoadBytes(model_, options);
   const absl::Status refused = session.LoadState(path_).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("by a session of another cache_type"));
   // Its own it takes.
   Save(session);
   State state = *session.NewState();

@@ -218,6 +218,21 @@ TEST(StateUseTest, WindowsAreRewoundAsFarAsTheyRemember) {
   }
 }
 
+// Nothing says how many positions such a state has read.
+TEST(StateUseTest, AWindowAloneIsNotRewound) {
+  const std::string model = WindowModel(10);
+  const Session session = Load(model);
+  State state = *session.NewState();
+  ASSERT_TRUE(session.Run(Step(0, 4), state).ok());
+  for (const int64_t length : {0, 2, 4, 1000}) {
+    const std::string words =
+        "the state cannot be rewound: it has no appended values, which count positions";
+    ExpectError(state.Rewind(length), absl::StatusCode::kFailedPrecondition, words);
+    ExpectError(state.Clone(length, 0).status(), absl::StatusCode::kFailedPrecondition, words);
+  }
+  EXPECT_TRUE(state.Clone().ok());
+}
+
 TEST(StateUseTest, AWindowForgets) {
   const std::string model = HybridModel(10);
   const Session session = Load(model);

@@ -232,7 +232,7 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_engine(attnrun_sessio
 // "float32", "bf16", "int8-activations" or "int8".
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_precision(
     attnrun_session_options* options, const char* name);
-// Threads per run; 0 for as many as the process may use.
+// The most threads of a run; 0 for as many as the process may use.
 ATTNRUN_EXPORT void attnrun_session_options_set_threads(attnrun_session_options* options,
                                                         int32_t threads);
 // A directory where packed weights are kept; "" for none.
@@ -294,7 +294,7 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_load_bytes(const void* bytes, siz
 ATTNRUN_EXPORT void attnrun_session_free(attnrun_session* session);
 
 ATTNRUN_EXPORT const attnrun_model_info* attnrun_session_model(const attnrun_session* session);
-// Threads that one run uses.
+// The most threads of a run.
 ATTNRUN_EXPORT int32_t attnrun_session_threads(const attnrun_session* session);
 
 // A count of the session since it was loaded: see attnrun::SessionMetrics (attnrun/metrics.h), whose
@@ -369,7 +369,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_state_clone(const attnrun_state* state,
 // A state whose row i is row rows[i] of this one, as for beams.
 ATTNRUN_EXPORT attnrun_status* attnrun_state_select(const attnrun_state* state, const int64_t* rows,
                                                     size_t count, attnrun_state** selected);
-// The value of an input in the next step. It shares the state's memory, which the step may change.
+// The value of an input in the next step, dense. It may share the state's memory, which the step may
+// change: copy it before.
 ATTNRUN_EXPORT attnrun_status* attnrun_state_value(const attnrun_state* state, const char* input,
                                                    attnrun_tensor** value);
 // Replaces a value, such as keys of an encoder that another model has computed.

@@ -45,8 +45,9 @@ struct SessionOptions {
   // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
   // written.
   Precision precision = Precision::kFloat32;
-  // Threads per run, at most 1,024. 0: as many as the process may use by its CPU affinity and
-  // control group, or as the pool has. Load fails with kInvalidArgument for more than the pool has.
+  // The most threads of a run, at most 1,024; it has fewer while other runs need them. 0: as many as
+  // the process may use by its CPU affinity and control group, or as the pool has. Load fails with
+  // kInvalidArgument for more than the pool has.
   int threads = 0;
   // Sessions with the same pool compute on its threads: their runs wait for each other if together
   // they would use more. Without a pool, the runs of this session alone use at most as many threads
@@ -69,14 +70,15 @@ struct SessionOptions {
   // Outputs of which a run returns only the last positions along axis 1, such as the logits of a
   // decoder; nothing is computed for the others. The session gets one more input, kLastPositions
   // (int64[1]): how many positions, 1 if it is left out, all if it is 0. Load fails with
-  // kInvalidArgument for a name that is no output.
+  // kInvalidArgument for a name that is no output, and so does Run for a negative number.
   std::vector<std::string> last_positions_of;
   // Inputs whose named extents say nothing of those of other inputs, for a model that gives two lengths
   // one name. Names of no input have no effect.
   std::vector<std::string> anonymous_extents_of;
   // The type in which states hold caches of keys and values that the model declares as float: kFloat,
   // or, lossy, kBfloat16 or kFloat16, which take half the memory and its bandwidth, or kInt8, which
-  // takes about a quarter. New positions are rounded before attention reads them. Session::inputs and
+  // takes about a quarter. New positions are rounded before attention reads them, in runs without a
+  // state, too. Session::inputs and
   // outputs then have this type for such a cache. With kInt8 its last extent is H + 4 instead of H:
   // each row of H numbers in [-127, 127] has the bytes of its scale, a float, behind it. Concerns
   // caches that are appended to, windows and static ones; others, as those in the branches of an If,
@@ -107,7 +109,8 @@ struct Request {
 };
 
 // A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
-// proceed as fit into the CPUs with threads() each; the others wait in order of arrival.
+// proceed as there are CPUs for, with fewer threads each the more of them there are; the others wait
+// in order of arrival.
 // After fork() a child may use a session that no thread of the parent was running at that moment; a
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
 // When memory runs out, functions that return a status give kResourceExhausted and leave the session
@@ -139,7 +142,7 @@ class ATTNRUN_EXPORT Session {
   // The model's own notes (ONNX's metadata_props), as in ModelInfo.
   const std::map<std::string, std::string>& metadata() const;
 
-  // Threads that one run uses: SessionOptions::threads, with 0 replaced by the actual number.
+  // The most threads of a run: SessionOptions::threads, with 0 replaced by the actual number.
   int threads() const;
 
   // Runs the model on one tensor per input; inputs with a default may be left out. The result holds
@@ -173,9 +176,9 @@ class ATTNRUN_EXPORT Session {
   // gives. Errors as in NewState, but no memory is taken.
   absl::StatusOr<size_t> StateBytes(const StateOptions& options = {}) const;
 
-  // A state that State::Save has written, for a session of the same model and precision. `capacity` as
-  // in StateOptions. kInvalidArgument if the file is damaged, not a saved state, or one of another
-  // model, precision or format; kNotFound, kPermissionDenied, kResourceExhausted. Messages begin with
+  // A state that State::Save has written, for a session of the same model, precision and cache_type.
+  // `capacity` as in StateOptions. kInvalidArgument if the file is damaged, not a saved state, or one
+  // of another model, precision, cache_type or format; kNotFound, kPermissionDenied, kResourceExhausted. Messages begin with
   // the path. The next runs give the bits that they would have given without it.
   absl::StatusOr<State> LoadState(const std::string& path, int64_t capacity = 0) const;
 
@@ -228,10 +231,12 @@ class ATTNRUN_EXPORT Session {
 };
 
 // Reads what an .onnx file declares, without preparing it to run. Operators that attnrun does not
-// cover are no error; the result lists them. Other errors as in Session::Load.
-ATTNRUN_EXPORT absl::StatusOr<ModelInfo> InspectModel(const std::string& path);
+// cover are no error; the result lists them. Other errors as in Session::Load, with these limits.
+ATTNRUN_EXPORT absl::StatusOr<ModelInfo> InspectModel(const std::string& path,
+                                                      const Limits& limits = {});
 
-// A Graphviz drawing of the model before and after optimization. Errors as in Session::Load.
+// A Graphviz drawing of the model before and after optimization. Operators that attnrun does not
+// cover are no error. Other errors as in Session::Load.
 ATTNRUN_EXPORT absl::StatusOr<std::string> DrawModel(const std::string& path,
                                                      const SessionOptions& options = {});
 

@@ -80,8 +80,9 @@ class ATTNRUN_EXPORT State {
 
   // Forgets the positions from `length` on; those of static caches are for the caller to mask or
   // overwrite. kFailedPrecondition if a value is replaced, or is a window that has lost the positions
-  // before it: it keeps at least 64 of those that one-by-one steps have moved out of it, if the model
-  // also has appended values, which count positions. kInvalidArgument if the state is shorter.
+  // before it: it keeps at least 64 of those that one-by-one steps have moved out of it. The same
+  // without appended values, which count positions, unless all others are static or kept.
+  // kInvalidArgument if the state is shorter.
   absl::Status Rewind(int64_t length);
 
   // A state of its own with the same values. kResourceExhausted if there is no memory.
