@@ -44,6 +44,7 @@ absl::StatusOr<std::unique_ptr<const GeneratorModel>> LoadModel(const std::strin
                                                                 const SessionOptions& options) {
   ATTNRUN_ASSIGN_OR_RETURN(gen::ModelFolder folder, gen::ReadModelFolder(path));
   ATTNRUN_ASSIGN_OR_RETURN(ModelSessions sessions, ModelSessions::Load(folder.files, options));
+  ATTNRUN_RETURN_IF_ERROR(Annotate(CheckCausal(sessions), folder.files.decoder));
   return std::make_unique<const GeneratorModel>(std::move(folder), std::move(sessions));
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_decoder.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "model_row.h"
 
@@ -95,7 +98,40 @@ absl::StatusOr<bool> MustReadInTurn(const ModelRow& row, absl::Span<const int64_
   return known == DecoderSession::ReadsSeveral::kNo;
 }
 
+// The logits of the first of `ids`, which a new row reads at once.
+absl::StatusOr<gen::Logits> LogitsOfFirst(const ModelSessions& sessions,
+                                          absl::Span<const int64_t> ids) {
+  const auto length = static_cast<int64_t>(ids.size());
+  ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRow> row,
+                           ModelRow::Make(sessions, {}, length, false));
+  ATTNRUN_ASSIGN_OR_RETURN(gen::Logits logits, ReadAtOnce(*row, ids, length, {}));
+  logits.values.resize(static_cast<size_t>(logits.vocabulary));
+  return logits;
+}
+
 }  // namespace
+
+absl::Status CheckCausal(const ModelSessions& sessions) {
+  const DecoderSession& decoder = sessions.decoder;
+  const bool alone = !sessions.with_past.has_value() && !sessions.encoder.has_value();
+  if (!decoder.carried.empty() || !decoder.has_positions || !alone) return absl::OkStatus();
+  const absl::StatusOr<gen::Logits> one = LogitsOfFirst(sessions, {1});
+  const absl::StatusOr<gen::Logits> two = LogitsOfFirst(sessions, {1, 2});
+  // Some models take no such lengths, which says nothing.
+  if (!one.ok() || !two.ok() || one->vocabulary != two->vocabulary) return absl::OkStatus();
+  // Far more than rounding, and far less than what another token changes.
+  constexpr float kRelative = 1e-3F;
+  float largest = 0;
+  float difference = 0;
+  for (size_t i = 0; i < one->values.size(); ++i) {
+    largest = std::max(largest, std::abs(one->values[i]));
+    difference = std::max(difference, std::abs(one->values[i] - two->values[i]));
+  }
+  if (difference <= kRelative * largest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a decoder, but output ", Quoted(decoder.logits),
+                   " at the first token changes with the second token"));
+}
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelDecoder::NewRow(const TensorMap& given,
                                                                int64_t capacity,

@@ -14,6 +14,10 @@
 
 namespace attnrun {
 
+// kInvalidArgument if the model is no decoder: without a cache, a run on two ids must give the logits
+// of the first one that a run on it alone gives. Tries it where the model takes such inputs.
+absl::Status CheckCausal(const ModelSessions& sessions);
+
 // The sessions of a model as a decoder. Each row gets the bits that it would get alone.
 class ModelDecoder : public gen::Decoder {
  public:

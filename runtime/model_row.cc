@@ -40,7 +40,8 @@ bool ModelRow::reads_guesses() const {
 }
 
 absl::Status ModelRow::Rewind(int64_t length) {
-  if (has_cache()) ATTNRUN_RETURN_IF_ERROR(state_.Rewind(length));
+  const bool counts = has_cache() && current_->counts_positions;
+  if (counts) ATTNRUN_RETURN_IF_ERROR(state_.Rewind(length));
   ids_.resize(static_cast<size_t>(length));
   return absl::OkStatus();
 }
@@ -50,8 +51,10 @@ absl::StatusOr<std::unique_ptr<gen::Row>> ModelRow::Clone(int64_t length, int64_
 }
 
 absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Copy(int64_t length, int64_t capacity) const {
-  ATTNRUN_ASSIGN_OR_RETURN(State state, has_cache() ? state_.Clone(length, capacity)
-                                                    : NewState(*current_, given_, capacity));
+  absl::StatusOr<State> copied = !has_cache() ? NewState(*current_, given_, capacity)
+                                 : current_->counts_positions ? state_.Clone(length, capacity)
+                                                              : state_.Clone();
+  ATTNRUN_ASSIGN_OR_RETURN(State state, std::move(copied));
   std::unique_ptr<ModelRow> clone(
       new ModelRow(sessions_, *current_, given_, capacity, use_cache_, std::move(state)));
   clone->ids_.assign(ids_.begin(), ids_.begin() + length);

@@ -5,6 +5,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/quote.h"
 #include "core/status.h"
 #include "decoder_inputs.h"
 #include "state/name_match.h"
@@ -13,8 +15,9 @@ namespace attnrun {
 namespace {
 
 // The output with logits for each position, of which only the last count.
-absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& path) {
-  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo model, InspectModel(path));
+absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& path,
+                                                          const Limits& limits) {
+  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo model, InspectModel(path, limits));
   std::vector<std::string> names;
   for (const ValueInfo& info : model.outputs) {
     const bool positioned = info.shape.has_value() && info.shape->size() == 3;
@@ -25,8 +28,8 @@ absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& pat
 
 // True if the encoder reads features, of which it may make fewer states, and a mask. Exporters give the
 // mask and the states that the decoder reads the same extent all the same.
-absl::StatusOr<bool> MayShorten(const std::string& path) {
-  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo encoder, InspectModel(path));
+absl::StatusOr<bool> MayShorten(const std::string& path, const Limits& limits) {
+  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo encoder, InspectModel(path, limits));
   const auto has = [&](absl::string_view name) {
     return absl::c_any_of(encoder.inputs, [&](const ValueInfo& info) { return info.name == name; });
   };
@@ -41,6 +44,25 @@ bool TakesOneId(const Session& session) {
   });
 }
 
+// The output that holds logits: the one of that name, or else the only one of floats [B, S, V] or
+// [B, V] that is not carried.
+absl::StatusOr<ValueInfo> LogitsOf(const Session& session, const HashSet<std::string>& carried) {
+  std::vector<ValueInfo> candidates;
+  for (const ValueInfo& info : session.outputs()) {
+    const bool ranks =
+        !info.shape.has_value() || info.shape->size() == 2 || info.shape->size() == 3;
+    if (!IsFloatingPoint(info.type) || carried.contains(info.name) || !ranks) continue;
+    if (info.name == "logits") return info;
+    candidates.push_back(info);
+  }
+  if (candidates.size() == 1) return candidates[0];
+  const auto quote = [](std::string* out, const ValueInfo& info) { *out += Quoted(info.name); };
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a decoder, but ",
+      candidates.empty() ? "no output holds logits" : "none of its outputs is named 'logits': ",
+      absl::StrJoin(candidates, ", ", quote)));
+}
+
 // kInvalidArgument if no cache has the type that was asked for.
 absl::Status CheckCacheType(const DecoderSession& decoder, DataType type) {
   if (type == DataType::kFloat) return absl::OkStatus();
@@ -50,6 +72,24 @@ absl::Status CheckCacheType(const DecoderSession& decoder, DataType type) {
   return absl::InvalidArgumentError(
       absl::StrCat("no cache can be kept as ", Name(type),
                    ": expected a float input to which positions are appended"));
+}
+
+}  // namespace
+
+namespace {
+
+// kInvalidArgument unless the decoder of the first step gives all that the other one carries.
+absl::Status CheckGoesOn(const DecoderSession& first, const DecoderSession& with_past) {
+  HashSet<std::string> given;
+  for (const ValueInfo& info : first.session.outputs()) {
+    given.insert(ContinuedInput(with_past.session, info.name));
+  }
+  for (const StateValue& value : with_past.session.state_values()) {
+    if (given.contains(value.input)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("no output of the decoder of the first step gives ", Quoted(value.input)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -68,7 +108,7 @@ std::string ContinuedInput(const Session& session, absl::string_view output) {
 absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
                                                     const SessionOptions& options) {
   SessionOptions last = options;
-  ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path));
+  ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path, options.limits));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};
   if (HasInput(decoder.session, "use_cache_branch")) {
@@ -78,6 +118,7 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   for (const StateValue& value : decoder.session.state_values()) {
     decoder.carried.insert(value.input);
     carried.insert(value.output);
+    if (value.kind == StateKind::kAppended) decoder.counts_positions = true;
     if (value.kind == StateKind::kWritten) decoder.can_grow = false;
     if (value.kind == StateKind::kWindow || value.kind == StateKind::kReplaced) {
       decoder.can_rewind = false;
@@ -91,24 +132,20 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     decoder.starts_with_state = true;
     *decoder.reads_several = ReadsSeveral::kNo;
   }
-  for (const ValueInfo& info : decoder.session.outputs()) {
-    const bool may_be = IsFloatingPoint(info.type) && !carried.contains(info.name);
-    if (!may_be || (!decoder.logits.empty() && info.name != "logits")) continue;
-    decoder.logits = info.name;
-    const bool fixed = info.shape.has_value() && !info.shape->empty();
-    decoder.vocabulary = fixed ? info.shape->back().value : -1;
-    decoder.has_positions = !info.shape.has_value() || info.shape->size() > 2;
-  }
-  if (!decoder.logits.empty()) return decoder;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": expected a decoder, but no output holds logits"));
+  const absl::StatusOr<ValueInfo> logits = LogitsOf(decoder.session, carried);
+  if (!logits.ok()) return Annotate(logits.status(), path);
+  decoder.logits = logits->name;
+  const bool fixed = logits->shape.has_value() && !logits->shape->empty();
+  decoder.vocabulary = fixed ? logits->shape->back().value : -1;
+  decoder.has_positions = !logits->shape.has_value() || logits->shape->size() > 2;
+  return decoder;
 }
 
 absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
                                                   const SessionOptions& options) {
   SessionOptions settings = options;
   if (!files.encoder.empty()) {
-    ATTNRUN_ASSIGN_OR_RETURN(const bool shortens, MayShorten(files.encoder));
+    ATTNRUN_ASSIGN_OR_RETURN(const bool shortens, MayShorten(files.encoder, options.limits));
     if (shortens) settings.anonymous_extents_of = {"encoder_attention_mask"};
   }
   if (!files.decoder_with_past.empty() && settings.cache_type != DataType::kFloat) {
@@ -123,6 +160,8 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
     ATTNRUN_ASSIGN_OR_RETURN(sessions.with_past,
                              DecoderSession::Load(files.decoder_with_past, settings));
     *sessions.with_past->reads_several = DecoderSession::ReadsSeveral::kUnknown;
+    ATTNRUN_RETURN_IF_ERROR(
+        Annotate(CheckGoesOn(sessions.decoder, *sessions.with_past), files.decoder_with_past));
   }
   if (!files.encoder.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.encoder, Session::Load(files.encoder, options));

@@ -29,6 +29,8 @@ struct DecoderSession {
   bool has_positions = true;
   // False if a state has values that cannot be rewound.
   bool can_rewind = true;
+  // True if a state has values to which positions are appended, and so knows how many it has read.
+  bool counts_positions = false;
   // True if a clone of a state may be given more memory.
   bool can_grow = true;
   // True if the first step is like the others: the model reads one id at a time, or replaces a state.

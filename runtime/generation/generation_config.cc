@@ -184,6 +184,10 @@ absl::Status CheckLengths(const GenerationConfig& c) {
     return absl::InvalidArgumentError(absl::StrCat("min_new_tokens is ", c.min_new_tokens,
                                                    ", but max_new_tokens is ", *c.max_new_tokens));
   }
+  if (c.max_length.has_value() && c.min_length > *c.max_length) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("min_length is ", c.min_length, ", but max_length is ", *c.max_length));
+  }
   return absl::OkStatus();
 }
 

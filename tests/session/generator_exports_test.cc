@@ -144,6 +144,21 @@ TEST_P(DecoderOfOneId, GetsOneAtATime) {
   ExpectInAllWays(folder, request, config, expected);
 }
 
+TEST(DecoderInTwoFiles, TheFirstGivesWhatTheOtherReads) {
+  const TemporaryFolder folder;
+  onnx::ModelProto first;
+  ASSERT_TRUE(first.ParseFromString(FirstDecoder()));
+  first.mutable_graph()->mutable_output()->RemoveLast();
+  folder.Write("decoder_model.onnx", first.SerializeAsString());
+  folder.Write("decoder_with_past_model.onnx", DecoderWithPast(-1));
+  folder.Write("config.json", "{}");
+  const auto generator = Generator::Load(folder.path("."), {});
+  EXPECT_EQ(generator.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      generator.status().message(),
+      HasSubstr("no output of the decoder of the first step gives 'past_key_values.0.key'"));
+}
+
 TEST_P(DecoderOfOneId, GoesOnWithARecurrentState) {
   const TemporaryFolder folder;
   folder.Write("model.onnx", RecurrentDecoder(GetParam()));
