@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // attnrun generate: its contract, and what it refuses.
+#include "absl/strings/str_split.h"
 #include "attnrun/generation_config.h"
 #include "tools/command_line.h"
 
@@ -154,6 +155,46 @@ TEST_F(GenerateTest, GuessesChangeNoToken) {
   EXPECT_EQ(draft["accepted_tokens"], draft["guessed_tokens"]);
 }
 
+// Each line is an object.
+TEST_F(GenerateTest, StreamsLinesOfJson) {
+  const std::string out =
+      Attnrun("generate . --prompt-ids 4 --max-new-tokens 2 --stream --json").out;
+  const std::vector<std::string> lines = absl::StrSplit(out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(nlohmann::json::parse(lines[0])["token"], 5);
+  EXPECT_EQ(nlohmann::json::parse(lines[2])["sequences"][0]["tokens"], nlohmann::json({5, 6}));
+}
+
+// The logits at each position are the mean of the rows of all ids.
+TEST_F(GenerateTest, RefusesAnEncoder) {
+  onnx::ModelProto model = MakeDecoder();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.mutable_node(0)->set_output(0, "rows");
+  onnx::NodeProto& mean = AddNode(graph, "ReduceMean", "mean", "rows", "average");
+  onnx::AttributeProto& axes = *mean.add_attribute();
+  axes.set_name("axes");
+  axes.set_type(onnx::AttributeProto::INTS);
+  axes.add_ints(1);
+  AddNode(graph, "Add", "add", "rows", "logits").add_input("average");
+  WriteAll(folder_ / "model.onnx", model.SerializeAsString());
+  ExpectRefused("generate . --prompt-ids 1", 3,
+                "expected a decoder, but output 'logits' at the first token changes with the "
+                "second token");
+}
+
+TEST_F(GenerateTest, RefusesSeveralOutputsOfNoName) {
+  onnx::ModelProto model = MakeDecoder();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.mutable_node(0)->set_output(0, "hidden");
+  graph.mutable_output(0)->set_name("hidden");
+  Declare(*graph.add_output(), "pooled", onnx::TensorProto::FLOAT, {"batch", "sequence", "8"});
+  AddNode(graph, "Relu", "relu", "hidden", "pooled");
+  WriteAll(folder_ / "model.onnx", model.SerializeAsString());
+  ExpectRefused(
+      "generate . --prompt-ids 1", 3,
+      "expected a decoder, but none of its outputs is named 'logits': 'hidden', 'pooled'");
+}
+
 TEST_F(GenerateTest, FindsFilesInTheSubfolderOnnx) {
   fs::create_directories(folder_ / "onnx");
   fs::rename(folder_ / "model.onnx", folder_ / "onnx" / "model_q4.onnx");
@@ -178,6 +219,11 @@ TEST_F(GenerateTest, BadUsageIsStatus2) {
       {"generate . --prompt-ids 1 --num-beams 4 --num-beam-groups 2", "needs a diversity_penalty"},
       {"generate . --prompt-ids 1 --num-beams 2 --stream", "--stream: a beam search is not sure"},
       {"generate . --prompt-ids 1 --early-stopping soon", "expected true, false or never"},
+      {"generate . --prompt-ids 1 --prompt-ids-file lines.txt", "excludes"},
+      {"generate . --prompt-ids 1 --min-length 5 --max-length 4",
+       "min_length is 5, but max_length is 4"},
+      {"generate . --prompt-ids 1 --cache-type int4",
+       "--cache-type: expected float32, float16, bfloat16 or int8, but found 'int4'"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 2, message);
 }
@@ -199,6 +245,7 @@ TEST_F(GenerateTest, BadRequestsAreStatus3) {
       {"generate . --prompt-ids 1 --generation-config type.json", "num_beams: expected an integer"},
       {"generate . --prompt-ids 1 --generation-config guided.json", "guidance_scale"},
       {"generate . --prompt-ids-file none.txt", "none.txt: cannot be read"},
+      {"generate . --prompt-ids-file data", "data: expected a file, but it is a folder"},
       {"generate data --prompt-ids 1", "expected model.onnx"},
       {"generate m.onnx --prompt-ids 1", "does not know how to fill the decoder's input 'x'"},
   };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refused commands: their exit statuses and messages, and that they leave nothing behind.
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
 #include "tools/command_line.h"
 
 namespace attnrun::cli {
@@ -55,7 +58,15 @@ TEST_F(CommandLineTest, BadUsageIsStatus2) {
       {"bench m.onnx --sweep batch=1,x", "--sweep batch: expected a number"},
       {"bench m.onnx --stream batch=5", "--stream batch: expected LOW..HIGH, but found '5'"},
       {"bench m.onnx --stream batch=5..2", "--stream batch: 5..2 is empty"},
-      {"bench m.onnx --callers 1 --stream batch=1..2", "excludes"},
+      {"bench m.onnx --callers 1 --sweep batch=1", "excludes"},
+      {"run m.onnx --inputs ''", "--inputs: the path is empty"},
+      {"run m.onnx --expect ''", "--expect: the path is empty"},
+      {"run m.onnx --output ''", "--output: the path is empty"},
+      {"run m.onnx --weight-cache ''", "--weight-cache: the path is empty"},
+      {"run m.onnx --output m.onnx", "--output m.onnx would be written over the model"},
+      {"run m.onnx --output ./data/../m.onnx", "would be written over the model"},
+      {"run m.onnx --inputs good.npz --output good.npz", "would be written over --inputs"},
+      {"profile m.onnx --svg a --trace a", "--trace and --svg name one file"},
       {"bench m.onnx --callers 0", "--callers: expected numbers from 1 to 1024, but found 0"},
       {"bench m.onnx --precision fp8",
        "unknown precision 'fp8': expected float32, bf16, int8-activations or int8"},
@@ -117,6 +128,7 @@ TEST_F(CommandLineTest, BadInputsAreStatus3) {
   WriteAll(folder_ / "text.npz", "no archive");
   WriteAll(folder_ / "text.npy", "no array");
   WriteAll(folder_ / "text.pb", "no tensor");
+  ASSERT_EQ(mkfifo((folder_ / "pipe.npy").c_str(), 0600), 0);
   const std::pair<const char*, const char*> cases[] = {
       {"--inputs name.npz", "no input 'idz'; its inputs are 'x', 'ids', 'mask'"},
       {"--inputs missing.npz", "input 'mask' is missing: expected int64[batch,seq]"},
@@ -131,6 +143,7 @@ TEST_F(CommandLineTest, BadInputsAreStatus3) {
       {"--input ids=text.npy", "text.npy: is not an .npy file"},
       {"--input ids=text.pb", "text.pb"},
       {"--input ids=nowhere.npy", "nowhere.npy"},
+      {"--input ids=pipe.npy", "pipe.npy: is not a regular file"},
       {"--input nobody=text.npy", "no input 'nobody'"},
       {"--dim nothing=3",
        "no input has a dimension named 'nothing'; the dimensions are batch, seq"},
@@ -142,6 +155,14 @@ TEST_F(CommandLineTest, BadInputsAreStatus3) {
   }
   ExpectRefused("m.onnx --expect missing.npz", 3, "the model has no output 'ids'");
   ExpectRefused("m.onnx --expect nowhere.npz", 3, "nowhere.npz");
+}
+
+TEST_F(CommandLineTest, TextThatCannotBePrintedIsStatus3) {
+  for (const char* arguments : {"--help", "--version", "manual", "completion", "ops"}) {
+    const int status = std::system(
+        absl::StrCat("'" ATTNRUN_PROGRAM "' ", arguments, " >/dev/full 2>/dev/null").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 3) << arguments;
+  }
 }
 
 TEST_F(CommandLineTest, OutputsThatCannotBeWrittenAreStatus3) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/byte_source.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -40,10 +42,16 @@ class FileSource final : public ByteSource {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  File file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return absl::ErrnoToStatus(errno, "cannot be opened");
+  // Without O_NONBLOCK, open() on a named pipe would wait for a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
+  File file(fdopen(descriptor, "rb"));
+  if (file == nullptr) {
+    close(descriptor);
+    return absl::ErrnoToStatus(errno, "cannot be opened");
+  }
   struct stat facts;
-  if (fstat(fileno(file.get()), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
+  if (fstat(descriptor, &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
   if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("is not a regular file");
   return std::make_unique<FileSource>(std::move(file), facts.st_size);
 }

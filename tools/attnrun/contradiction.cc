@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/contradiction.h"
 
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "tools/attnrun/model_run.h"
 
@@ -11,6 +15,32 @@ namespace {
 std::string VariedDim(const Options& options) {
   if (options.sweep.has_value()) return options.sweep->dim;
   return options.stream.has_value() ? options.stream->dim : "";
+}
+
+// True if both paths lead to one file, which may not exist yet.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return !a.empty() && !b.empty() && (a == b || std::filesystem::equivalent(a, b, ignored));
+}
+
+// A message if a file would be written over another one of the same command; empty if none.
+std::string Overwritten(const Options& options) {
+  const std::pair<const char*, const std::string*> written[] = {{"--output", &options.output},
+                                                                {"--dot", &options.dot},
+                                                                {"--trace", &options.trace},
+                                                                {"--svg", &options.svg}};
+  const std::pair<const char*, const std::string*> read[] = {{"the model", &options.model},
+                                                             {"--inputs", &options.inputs.archive},
+                                                             {"--expect", &options.expect}};
+  for (const auto& [name, path] : written) {
+    for (const auto& [other, source] : read) {
+      if (IsSameFile(*path, *source)) {
+        return absl::StrCat(name, " ", *path, " would be written over ", other);
+      }
+    }
+  }
+  if (IsSameFile(options.trace, options.svg)) return "--trace and --svg name one file";
+  return "";
 }
 
 }  // namespace
@@ -29,12 +59,15 @@ std::string Contradiction(const Options& options) {
     return absl::StrCat("--engine reference computes as the model is written, not in --precision ",
                         Name(options.session.precision));
   }
-  const bool selects =
-      !options.session.disabled_passes.empty() || !options.session.stop_after.empty();
+  const bool selects = !options.session.disabled_passes.empty() ||
+                       !options.session.stop_after.empty() || options.session.max_rewrites >= 0;
   if (selects && options.session.engine != Engine::kOptimized) {
-    return absl::StrCat("--disable and --stop-after concern rewrites, and --engine ",
-                        EngineName(options.session.engine), " makes none");
+    return absl::StrCat(
+        "--disable, --stop-after and --max-rewrites concern rewrites, and --engine ",
+        EngineName(options.session.engine), " makes none");
   }
+  const std::string overwritten = Overwritten(options);
+  if (!overwritten.empty()) return overwritten;
   if (options.graph && options.json) return "--graph prints text; leave out --json";
   const std::string varied = VariedDim(options);
   if (!varied.empty() && options.inputs.dims.count(varied) > 0) {

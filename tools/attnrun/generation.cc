@@ -126,7 +126,10 @@ void Print(const Options& options, const GenerationResult& result) {
     json["guessed_tokens"] = result.guessed_tokens;
     json["accepted_tokens"] = result.accepted_tokens;
     json["state_bytes"] = result.state_bytes;
-    return PrintJson(json);
+    if (!options.generation.streams) return PrintJson(json);
+    // The last of the lines, each of which is an object.
+    std::cout << json.dump() << "\n";
+    return;
   }
   for (size_t i = 0; i < result.sequences.size(); ++i) {
     const GeneratedSequence& sequence = result.sequences[i];

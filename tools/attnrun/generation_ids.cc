@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/attnrun/generation_ids.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -50,11 +51,23 @@ absl::StatusOr<TokenIds> ParseIds(absl::string_view text) {
 }
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  constexpr std::streamsize kMostBytes = 64 << 20;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a file, but it is a folder"));
   }
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  // A pipe has no size to be asked for.
+  std::string text;
+  std::string piece(1 << 16, '\0');
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    text.append(piece, 0, static_cast<size_t>(file.gcount()));
+    if (static_cast<std::streamsize>(text.size()) <= kMostBytes) continue;
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": it has more than ", kMostBytes, " bytes, which is the limit"));
+  }
+  if (file.bad()) return absl::DataLossError(absl::StrCat(path, ": cannot be read"));
   return text;
 }
 

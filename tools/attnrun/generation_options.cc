@@ -184,6 +184,7 @@ void AddGenerationOptions(CLI::App& app, GenerationArguments& arguments) {
   AddIds(app, "--prompt-ids", arguments.prompts, "A prompt");
   app.add_option("--prompt-ids-file", arguments.prompts_file,
                  "Prompts from a file: one per line, or a JSON list of lists")
+      ->excludes("--prompt-ids")
       ->type_name("FILE");
   AddIds(app, "--encoder-ids", arguments.encoder_ids, "A text for the encoder");
   app.add_option("--generation-config", arguments.config_file,
@@ -202,7 +203,7 @@ void AddGenerationOptions(CLI::App& app, GenerationArguments& arguments) {
       ->type_name("MODEL|FOLDER");
   app.add_flag("--stream", arguments.streams,
                "Print each token as soon as it is certain: a line with the number of its sequence "
-               "and its id");
+               "and its id; with --json each line is an object, the report the last one");
   app.add_flag("--ignore-eos", arguments.ignore_eos, "Do not stop at stop tokens");
   app.add_option_function<std::string>(
          "--early-stopping",

@@ -105,6 +105,15 @@ CLI::Option* AddRepeated(CLI::App& app, Options& options, const std::string& nam
       ->allow_extra_args(false);
 }
 
+// A path that is given is not empty, as of a variable of a script that is not set.
+CLI::Validator IsPath() {
+  return CLI::Validator(
+      [](const std::string& path) {
+        return path.empty() ? std::string("the path is empty") : std::string();
+      },
+      "");
+}
+
 void AddInputOptions(CLI::App& app, Options& options) {
   AddRepeated(app, options, "--input", AddFile,
               "An input from a file, .npy or .pb (ONNX TensorProto)")
@@ -113,6 +122,7 @@ void AddInputOptions(CLI::App& app, Options& options) {
          "--inputs", options.inputs.archive,
          "All inputs: an .npz with one array per input (x/0, x/1 for a sequence x), or an ONNX "
          "test data folder")
+      ->check(IsPath())
       ->type_name("FILE|DIR");
   AddRepeated(app, options, "--dim", AddDim,
               "The extent of a symbolic dimension of generated inputs")
@@ -179,6 +189,7 @@ void AddSessionOptions(CLI::App& app, Options& options) {
       ->type_name("N");
   app.add_option("--weight-cache", options.session.weight_cache,
                  "Keep packed weights in this directory and map them at the next start")
+      ->check(IsPath())
       ->type_name("DIR");
   app.add_flag("--verify-weight-cache", options.session.verify_weight_cache,
                "Check all packed weights, even if no time or size of a file has changed")
@@ -189,9 +200,11 @@ void AddSessionOptions(CLI::App& app, Options& options) {
 
 void AddExpectOptions(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "Write the outputs, one array per output")
+      ->check(IsPath())
       ->type_name("FILE.npz");
   app.add_option("--expect", options.expect,
                  "Compare the outputs with an .npz or the folder of an ONNX test data set")
+      ->check(IsPath())
       ->type_name("FILE|DIR");
   const CLI::Validator finite(
       [](const std::string& text) {
@@ -242,17 +255,25 @@ CLI::Option* AddGenerationBench(CLI::App& app, Options& options) {
   return generate;
 }
 
-CLI::Option* AddCacheType(CLI::App& app, Options& options) {
+void SetCacheType(const std::string& name, Options& options) {
   const std::map<std::string, DataType> types = {{"float32", DataType::kFloat},
                                                  {"float16", DataType::kFloat16},
                                                  {"bfloat16", DataType::kBfloat16},
                                                  {"int8", DataType::kInt8}};
+  const auto type = types.find(name);
+  if (type == types.end()) {
+    throw CLI::ValidationError(absl::StrCat(
+        "--cache-type: expected float32, float16, bfloat16 or int8, but found '", name, "'"));
+  }
+  options.session.cache_type = type->second;
+}
+
+CLI::Option* AddCacheType(CLI::App& app, Options& options) {
   return app
-      .add_option(
-          "--cache-type", options.session.cache_type,
+      .add_option_function<std::string>(
+          "--cache-type", [&options](const std::string& name) { SetCacheType(name, options); },
           "Keep keys and values as float32 (default), or, lossy, as float16 or bfloat16 (half the "
           "memory) or int8 (about a quarter)")
-      ->transform(CLI::CheckedTransformer(types).description(""))
       ->type_name("TYPE");
 }
 
@@ -263,16 +284,17 @@ void AddBenchModes(CLI::App& app, Options& options) {
   CLI::Option* stream = app.add_option_function<std::string>(
       "--stream", [&options](const std::string& text) { SetStream(text, options); },
       "Measure requests of random extents (--runs of them, 200 by default), each against repeated "
-      "runs of its extent");
+      "runs of its extent; with --callers, the extents of their requests");
   CLI::Option* callers = app.add_option_function<std::string>(
       "--callers", [&options](const std::string& text) { SetCallers(text, options); },
-      "Measure with these numbers of threads that run the model at once: 1,2,4");
+      "Measure with these numbers of threads that run the model at once, each --runs times: 1,2,4. "
+      "The exit status is 1 if an output has other bits than that of its request alone");
   CLI::Option* generation = AddGenerationBench(app, options);
   generation->excludes(sweep)->excludes(stream)->excludes(callers);
   AddCacheType(app, options)->needs(generation);
   callers->type_name("N,N,...");
   sweep->type_name("NAME=N,N,...")->excludes(stream)->excludes(callers);
-  stream->type_name("NAME=LOW..HIGH")->excludes(callers);
+  stream->type_name("NAME=LOW..HIGH");
 }
 
 void AddGenerateCommand(CLI::App& app, Options& options) {
@@ -313,6 +335,7 @@ void AddCommands(CLI::App& app, Options& options) {
       AddCommand(app, options, "fusions",
                  "Rewrites, near misses and their reasons, operators before and after");
   fusions.add_option("--dot", options.dot, "Draw the graph before and after (Graphviz)")
+      ->check(IsPath())
       ->type_name("FILE");
   fusions.add_flag("--graph", options.graph, "Print the optimized graph, one node per line");
   AddExpectOptions(AddCommand(app, options, "compare",
@@ -326,8 +349,10 @@ void AddCommands(CLI::App& app, Options& options) {
       AddCommand(app, options, "profile", "Time per node and operator, kernels, share of peak");
   AddRepeatOptions(profile, options, "10 by default");
   profile.add_option("--trace", options.trace, "Write the last run as a Chrome trace")
+      ->check(IsPath())
       ->type_name("FILE");
   profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
+      ->check(IsPath())
       ->type_name("FILE");
   AddGenerateCommand(app, options);
   // Not listed: for packages.
@@ -335,6 +360,13 @@ void AddCommands(CLI::App& app, Options& options) {
   app.add_subcommand("completion", "Print a script for bash")->group("");
   AddCommand(app, options, "ops", "List the operators that attnrun runs, and their versions");
   AddCommand(app, options, "passes", "List what the optimizer rewrites, phase by phase");
+}
+
+// The exit status of what was printed to standard output.
+int Printed(int status) {
+  if (std::cout.flush()) return status;
+  std::cerr << "attnrun: standard output cannot be written\n";
+  return kInvalid;
 }
 
 // The arguments, with the default command inserted if it is left out, in CLI11's order: last first.
@@ -357,22 +389,21 @@ std::optional<int> ParseOptions(int argc, const char* const* argv, Options& opti
   app.formatter(std::make_shared<WrappedHelp>());
   app.require_subcommand(1);
   app.footer(
-      "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists a command's options.\n"
-      "Exit status: 0 fine; 1 a comparison failed; 2 bad usage; 3 the model or an input is "
-      "invalid\n"
-      "or unsupported, or an output cannot be written.");
+      "attnrun MODEL is attnrun run MODEL; attnrun COMMAND --help lists its options.\n"
+      "Exit status: 0 fine; 1 a comparison failed; 2 bad usage; 3 the model or an\n"
+      "input is invalid or unsupported, or an output cannot be written.");
   AddCommands(app, options);
   try {
     app.parse(Arguments(argc, argv, app));
     options.command = app.get_subcommands().front()->get_name();
     if (options.command == "manual" || options.command == "completion") {
       std::cout << (options.command == "manual" ? ManualPage(app) : BashCompletion(app));
-      return kFine;
+      return Printed(kFine);
     }
     const std::string contradiction = Contradiction(options);
     if (!contradiction.empty()) throw CLI::ValidationError(contradiction);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    return Printed(app.exit(success));
   } catch (const CLI::ParseError& error) {
     std::cerr << "attnrun: " << ExplainUsage(app, argc > 1 ? argv[1] : "", error)
               << " (attnrun --help lists commands and options)\n";
