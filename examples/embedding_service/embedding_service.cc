@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <future>
 #include <iostream>
@@ -27,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "attnrun/session.h"
 
@@ -241,6 +241,14 @@ Json TensorJson(const attnrun::Tensor& tensor) {
           {"data", data}};
 }
 
+absl::StatusOr<Ids> ReadIds(const Json& json) {
+  const bool are_ids = json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& id) {
+                         return id.is_number_integer();
+                       });
+  if (!are_ids) return absl::InvalidArgumentError("a sequence of input_ids is no list of integers");
+  return json.get<Ids>();
+}
+
 // The ids of one sequence, and the other inputs that encoders have beside them.
 absl::StatusOr<attnrun::TensorMap> EncoderInputs(const attnrun::Session& session, const Ids& ids) {
   if (ids.empty()) return absl::InvalidArgumentError("a sequence has no ids");
@@ -259,7 +267,12 @@ absl::StatusOr<attnrun::TensorMap> EncoderInputs(const attnrun::Session& session
 
 // The embedding of a sequence: the mean over its positions of [1, length, size], or [1, size] as it
 // is; of length 1.
-std::vector<float> Embedding(const attnrun::Tensor& result) {
+absl::StatusOr<std::vector<float>> Embedding(const attnrun::Tensor& result) {
+  if (result.type() != attnrun::DataType::kFloat || result.rank() < 2) {
+    return absl::UnimplementedError(
+        "expected an output float[1,length,size] or float[1,size], but it is " +
+        attnrun::TypeAndShape(result));
+  }
   const attnrun::Tensor dense = *result.Dense();
   const auto size = static_cast<size_t>(dense.dim(dense.rank() - 1));
   std::vector<float> mean(size, 0);
@@ -390,8 +403,11 @@ class Service {
   // {"input_ids": [[...], ...]} gives {"embeddings": [[...], ...]}.
   absl::StatusOr<Json> Embed(const Json& json) {
     Jobs jobs;
-    for (const Json& ids : json.at("input_ids")) {
-      auto inputs = EncoderInputs(runner_.session(), ids.get<Ids>());
+    if (!json.at("input_ids").is_array()) return absl::InvalidArgumentError("input_ids is no list");
+    for (const Json& sequence : json["input_ids"]) {
+      const auto ids = ReadIds(sequence);
+      if (!ids.ok()) return ids.status();
+      auto inputs = EncoderInputs(runner_.session(), *ids);
       if (!inputs.ok()) return inputs.status();
       jobs.push_back(std::make_unique<Job>());
       jobs.back()->request.inputs = *std::move(inputs);
@@ -401,7 +417,9 @@ class Service {
     if (!results.ok()) return results.status();
     Json embeddings = Json::array();
     for (const attnrun::TensorMap& result : *results) {
-      embeddings.push_back(Embedding(result.at(runner_.session().outputs()[0].name)));
+      auto embedding = Embedding(result.at(runner_.session().outputs()[0].name));
+      if (!embedding.ok()) return embedding.status();
+      embeddings.push_back(*std::move(embedding));
     }
     return Json{{"embeddings", embeddings}};
   }
@@ -446,10 +464,20 @@ class Service {
 };
 
 bool ReadOptions(int argc, char** argv, Options& options) {
-  const std::map<std::string, int*> numbers = {
-      {"--port", &options.port},       {"--threads", &options.threads},
-      {"--workers", &options.workers}, {"--queue", &options.queue},
-      {"--batch", &options.batch},     {"--timeout-ms", &options.timeout_ms}};
+  struct Number {
+    int* value;
+    int least;
+    int most;
+  };
+  // A request that waits holds a thread.
+  constexpr int kMostThreads = 1024;
+  const std::map<std::string, Number> numbers = {
+      {"--port", {&options.port, 0, 65535}},
+      {"--threads", {&options.threads, 1, kMostThreads}},
+      {"--workers", {&options.workers, 0, kMostThreads}},
+      {"--queue", {&options.queue, 1, kMostThreads}},
+      {"--batch", {&options.batch, 1, kMostThreads}},
+      {"--timeout-ms", {&options.timeout_ms, 0, 3600000}}};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto number = numbers.find(word);
@@ -461,15 +489,25 @@ bool ReadOptions(int argc, char** argv, Options& options) {
     if (++i == argc) return false;
     if (number == numbers.end()) {
       options.weight_cache = argv[i];
-    } else {
-      *number->second = std::atoi(argv[i]);
+      continue;
     }
+    const auto& [value, least, most] = number->second;
+    if (absl::SimpleAtoi(argv[i], value) && *value >= least && *value <= most) continue;
+    std::cerr << word << ": expected a number from " << least << " to " << most << ", but found "
+              << argv[i] << "\n";
+    return false;
   }
-  return !options.model.empty() && options.queue > 0 && options.batch > 0;
+  return !options.model.empty();
 }
 
-// Notes inputs that /embed cannot fill.
-void CheckInputs(const attnrun::Session& session) {
+// Notes inputs that /embed cannot fill, and an output that it cannot read.
+void CheckModel(const attnrun::Session& session) {
+  const attnrun::ValueInfo& first = session.outputs()[0];
+  const bool has_rank = !first.shape.has_value() || first.shape->size() > 1;
+  if (first.type != attnrun::DataType::kFloat || !has_rank) {
+    std::cerr << "note: " << first.name << " " << attnrun::TypeAndShape(first)
+              << " is no embedding in float: use /run, not /embed\n";
+  }
   for (const attnrun::ValueInfo& info : session.inputs()) {
     const bool is_known = info.name == "input_ids" || info.name == "attention_mask" ||
                           info.name == "token_type_ids" || info.name == "position_ids";
@@ -501,7 +539,7 @@ int main(int argc, char** argv) {
   loading.weight_cache = options.weight_cache;
   absl::StatusOr<attnrun::Session> session = attnrun::Session::Load(options.model, loading);
   if (!session.ok()) return std::cerr << session.status().message() << "\n", 3;
-  CheckInputs(*session);
+  CheckModel(*session);
   Service service(*std::move(session), options);
   std::thread drain([&] {
     int signal = 0;
