@@ -157,11 +157,12 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
   ATTNRUN_RETURN_IF_ERROR(Annotate(CheckCacheType(decoder, settings.cache_type), files.decoder));
   ModelSessions sessions{std::move(decoder), std::nullopt, std::nullopt, std::nullopt};
   if (!files.decoder_with_past.empty()) {
-    ATTNRUN_ASSIGN_OR_RETURN(sessions.with_past,
+    ATTNRUN_ASSIGN_OR_RETURN(DecoderSession with_past,
                              DecoderSession::Load(files.decoder_with_past, settings));
-    *sessions.with_past->reads_several = DecoderSession::ReadsSeveral::kUnknown;
+    *with_past.reads_several = DecoderSession::ReadsSeveral::kUnknown;
     ATTNRUN_RETURN_IF_ERROR(
-        Annotate(CheckGoesOn(sessions.decoder, *sessions.with_past), files.decoder_with_past));
+        Annotate(CheckGoesOn(sessions.decoder, with_past), files.decoder_with_past));
+    sessions.with_past = std::move(with_past);
   }
   if (!files.encoder.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.encoder, Session::Load(files.encoder, options));

@@ -66,7 +66,7 @@ std::string Contradiction(const Options& options) {
         "--disable, --stop-after and --max-rewrites concern rewrites, and --engine ",
         EngineName(options.session.engine), " makes none");
   }
-  const std::string overwritten = Overwritten(options);
+  std::string overwritten = Overwritten(options);
   if (!overwritten.empty()) return overwritten;
   if (options.graph && options.json) return "--graph prints text; leave out --json";
   const std::string varied = VariedDim(options);
