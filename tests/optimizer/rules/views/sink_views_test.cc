@@ -186,6 +186,15 @@ TEST(SinkViewsTest, OperandsMayHaveFewerAxes) {
   }
 }
 
+TEST(SinkViewsTest, TheRearrangedValueMayBeOfANodeWithoutInputs) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* random = b.Op("RandomNormal", {}, {{"shape", std::vector<int64_t>{4, 6}}});
+    Value* turned = b.Op("Transpose", {random}, {{"perm", std::vector<int64_t>{1, 0}}});
+    b.Output(b.Op("Relu", {turned}));
+  });
+  EXPECT_EQ(test.Count("RandomNormal"), 1);
+}
+
 TEST(SinkViewsTest, OnlyEqualJoinsMove) {
   const std::vector<std::function<Value*(HeadsBuilder&)>> builds = {
       // Split into other axes.
