@@ -96,16 +96,11 @@ absl::Status CutToLastPositions(const std::vector<std::string>& outputs, Graph& 
   return absl::OkStatus();
 }
 
-absl::Status CheckLastPositions(const std::vector<ValueInfo>& declared,
-                                absl::Span<const Tensor> inputs) {
-  for (size_t i = 0; i < declared.size(); ++i) {
-    if (declared[i].name != kLastPositions || !inputs[i].defined()) continue;
-    const int64_t count = inputs[i].data<int64_t>()[0];
-    if (count >= 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("input ", Quoted(kLastPositions), ": expected 0 or more, but found ", count));
-  }
-  return absl::OkStatus();
+absl::Status CheckLastPositions(const Tensor& input) {
+  const int64_t count = input.defined() ? input.data<int64_t>()[0] : 1;
+  if (count >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(kLastPositions), ": expected 0 or more, but found ", count));
 }
 
 }  // namespace attnrun

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "attnrun/model_info.h"
 #include "attnrun/tensor.h"
 #include "graph/graph.h"
 
@@ -18,10 +16,8 @@ namespace attnrun {
 // no output, an output that is no tensor of at least two axes, and a graph that has such an input.
 absl::Status CutToLastPositions(const std::vector<std::string>& outputs, Graph& graph);
 
-// kInvalidArgument if the input of that name holds a negative number. `inputs` are in the order of
-// `declared`; without the input, and where it is left out, nothing is wrong.
-absl::Status CheckLastPositions(const std::vector<ValueInfo>& declared,
-                                absl::Span<const Tensor> inputs);
+// kInvalidArgument if the input kLastPositions, int64[1] or undefined, holds a negative number.
+absl::Status CheckLastPositions(const Tensor& input);
 
 }  // namespace attnrun
 

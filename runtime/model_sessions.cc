@@ -74,10 +74,6 @@ absl::Status CheckCacheType(const DecoderSession& decoder, DataType type) {
                    ": expected a float input to which positions are appended"));
 }
 
-}  // namespace
-
-namespace {
-
 // kInvalidArgument unless the decoder of the first step gives all that the other one carries.
 absl::Status CheckGoesOn(const DecoderSession& first, const DecoderSession& with_past) {
   HashSet<std::string> given;

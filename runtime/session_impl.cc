@@ -29,6 +29,7 @@
 #include "state/initial_shapes.h"
 #include "state_use.h"
 #include "thread_pool_impl.h"
+#include "weight_cache/weight_cache.h"
 
 namespace attnrun {
 namespace {
@@ -65,13 +66,16 @@ Session::Impl::Impl(loader::Model model, int threads, const SessionOptions& opti
       outputs_(DescribeOutputs(*model_.graph)),
       input_rules_(inputs_),
       all_outputs_(outputs_.size()),
+      teams_(threads),
       allocator_(Allocator::Heap()),
       limits_(options.limits),
-      cuts_positions_(!options.last_positions_of.empty()),
       pool_(options.thread_pool),
       own_places_(std::max(threads, exec::UsableCpus())) {
   absl::c_iota(all_outputs_, 0);
-  for (const int share : exec::SharesOf(threads)) team_users_.emplace_back(share);
+  if (options.last_positions_of.empty()) return;
+  const auto added =
+      absl::c_find_if(inputs_, [](const ValueInfo& info) { return info.name == kLastPositions; });
+  last_positions_ = static_cast<int>(added - inputs_.begin());
 }
 
 absl::Status Session::Impl::Prepare(absl::string_view bytes, const SessionOptions& options) {
@@ -186,7 +190,7 @@ absl::StatusOr<const exec::Plan*> Session::Impl::Float32Plan() {
 
 absl::Status Session::Impl::Bind(const TensorMap& given, std::vector<Tensor>& inputs) const {
   ATTNRUN_RETURN_IF_ERROR(input_rules_.Bind(graph().equalities(), given, inputs));
-  return cuts_positions_ ? CheckLastPositions(inputs_, inputs) : absl::OkStatus();
+  return last_positions_ < 0 ? absl::OkStatus() : CheckLastPositions(inputs[last_positions_]);
 }
 
 absl::Status Session::Impl::Compute(RunMeter::Run& run, const TensorMap& inputs,

@@ -2,7 +2,6 @@
 #ifndef ATTNRUN_RUNTIME_SESSION_IMPL_H_
 #define ATTNRUN_RUNTIME_SESSION_IMPL_H_
 
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,7 +13,6 @@
 #include "attnrun/session.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
-#include "core/team.h"
 #include "execution/executor.h"
 #include "execution/joins.h"
 #include "execution/places.h"
@@ -25,7 +23,6 @@
 #include "run_meter.h"
 #include "state_impl.h"
 #include "state_layout.h"
-#include "weight_cache/weight_cache.h"
 
 namespace attnrun {
 
@@ -100,13 +97,12 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   const InputRules input_rules_;
   // The positions of the outputs.
   std::vector<int> all_outputs_;
-  // Keep teams of each number of threads that a run may get.
-  std::list<TeamUser> team_users_;
+  const exec::ShareTeams teams_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
   const Limits limits_;
-  // SessionOptions::last_positions_of names outputs.
-  const bool cuts_positions_;
+  // The place of the input kLastPositions that SessionOptions::last_positions_of adds; -1 without it.
+  int last_positions_ = -1;
   const std::shared_ptr<ThreadPool> pool_;
   // In use without a pool.
   exec::Places own_places_;

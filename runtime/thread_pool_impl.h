@@ -2,11 +2,8 @@
 #ifndef ATTNRUN_RUNTIME_THREAD_POOL_IMPL_H_
 #define ATTNRUN_RUNTIME_THREAD_POOL_IMPL_H_
 
-#include <list>
-
 #include "attnrun/thread_pool.h"
 #include "core/fork.h"
-#include "core/team.h"
 #include "execution/places.h"
 
 namespace attnrun {
@@ -14,9 +11,7 @@ namespace attnrun {
 // Places for threads that compute.
 class ThreadPool::Impl {
  public:
-  explicit Impl(int threads) : threads_(threads) {
-    for (const int share : exec::SharesOf(threads)) users_.emplace_back(share);
-  }
+  explicit Impl(int threads) : threads_(threads), teams_(threads) {}
 
   int threads() const { return threads_; }
   // In a child made by fork() all places are free.
@@ -24,8 +19,7 @@ class ThreadPool::Impl {
 
  private:
   const int threads_;
-  // Keep teams of each number of threads that a run may get.
-  std::list<TeamUser> users_;
+  const exec::ShareTeams teams_;
   ForkLocal<exec::Places> places_;
 };
 

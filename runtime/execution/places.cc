@@ -19,10 +19,8 @@ int ShareOf(int wanted, int most) {
 
 }  // namespace
 
-std::vector<int> SharesOf(int threads) {
-  std::vector<int> shares;
-  for (int share = threads; share > 0; share /= 2) shares.push_back(share);
-  return shares;
+ShareTeams::ShareTeams(int threads) {
+  for (int share = threads; share > 0; share /= 2) users_.emplace_back(share);
 }
 
 absl::StatusOr<int> Places::Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting) {

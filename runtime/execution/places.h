@@ -8,16 +8,22 @@
 #include <limits>
 #include <list>
 #include <mutex>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/interrupt.h"
+#include "core/team.h"
 
 namespace attnrun::exec {
 
-// The numbers of threads that a run of up to `threads` may get: that number, its half, and so on, to
-// 1. Few sizes, because each has teams of its own.
-std::vector<int> SharesOf(int threads);
+// Keeps teams of each number of threads that a run of up to `threads` may get: that number, its half,
+// and so on, to 1. Few sizes, because each has teams of its own.
+class ShareTeams {
+ public:
+  explicit ShareTeams(int threads);
+
+ private:
+  std::list<TeamUser> users_;
+};
 
 // Places for threads that compute, as many as there are CPUs for them. Runs get them in order of
 // arrival, and share them while there are several, since many runs on one thread each compute more

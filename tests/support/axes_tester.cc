@@ -2,13 +2,13 @@
 #include "support/axes_tester.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "core/elements.h"
+#include "core/same_bits.h"
 #include "ops/interface/registry.h"
 #include "support/knowledge.h"
 
@@ -34,12 +34,6 @@ Tensor GatheredAlong(const Tensor& tensor, int axis, const Ints& positions) {
   OpTester gather("Gather");
   gather.Attribute("axis", int64_t{axis}).Input(tensor).Input(I(positions));
   return gather.Reference().value()[0];
-}
-
-bool SameBits(const Tensor& a, const Tensor& b) {
-  if (a.type() != b.type() || a.shape() != b.shape()) return false;
-  if (a.type() == DataType::kString) return ToStrings(a).value() == ToStrings(b).value();
-  return std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
 }
 
 ops::AxisRule RuleOf(const InferNode& node, const std::vector<Tensor>& constants) {

@@ -64,9 +64,6 @@ class SampleRun {
 // The slices of a tensor at these positions of an axis, one after the other.
 Tensor GatheredAlong(const Tensor& tensor, int axis, const Ints& positions);
 
-// True if types, shapes and all bits are equal.
-bool SameBits(const Tensor& a, const Tensor& b);
-
 }  // namespace attnrun::testing
 
 #endif  // ATTNRUN_TESTS_SUPPORT_AXES_TESTER_H_

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/same_bits.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
 #include "tools/attnrun/progress.h"
-#include "tools/attnrun/same_bits.h"
 #include "tools/attnrun/table.h"
 
 namespace attnrun::cli {

@@ -105,25 +105,24 @@ CLI::Option* AddRepeated(CLI::App& app, Options& options, const std::string& nam
       ->allow_extra_args(false);
 }
 
-// A path that is given is not empty, as of a variable of a script that is not set.
-CLI::Validator IsPath() {
-  return CLI::Validator(
-      [](const std::string& path) {
-        return path.empty() ? std::string("the path is empty") : std::string();
+// Adds an option for a path, which is not empty, as of a variable of a script that is not set.
+CLI::Option* AddPath(CLI::App& app, const std::string& name, std::string& path,
+                     const std::string& type, const std::string& description) {
+  const CLI::Validator given(
+      [](const std::string& text) {
+        return text.empty() ? std::string("the path is empty") : std::string();
       },
       "");
+  return app.add_option(name, path, description)->check(given)->type_name(type);
 }
 
 void AddInputOptions(CLI::App& app, Options& options) {
   AddRepeated(app, options, "--input", AddFile,
               "An input from a file, .npy or .pb (ONNX TensorProto)")
       ->type_name("NAME=FILE");
-  app.add_option(
-         "--inputs", options.inputs.archive,
-         "All inputs: an .npz with one array per input (x/0, x/1 for a sequence x), or an ONNX "
-         "test data folder")
-      ->check(IsPath())
-      ->type_name("FILE|DIR");
+  AddPath(app, "--inputs", options.inputs.archive, "FILE|DIR",
+          "All inputs: an .npz with one array per input (x/0, x/1 for a sequence x), or an ONNX "
+          "test data folder");
   AddRepeated(app, options, "--dim", AddDim,
               "The extent of a symbolic dimension of generated inputs")
       ->type_name("NAME=N");
@@ -187,10 +186,8 @@ void AddSessionOptions(CLI::App& app, Options& options) {
                  "How many rewrites to apply, in the order of fusions --json; all by default")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()).description(""))
       ->type_name("N");
-  app.add_option("--weight-cache", options.session.weight_cache,
-                 "Keep packed weights in this directory and map them at the next start")
-      ->check(IsPath())
-      ->type_name("DIR");
+  AddPath(app, "--weight-cache", options.session.weight_cache, "DIR",
+          "Keep packed weights in this directory and map them at the next start");
   app.add_flag("--verify-weight-cache", options.session.verify_weight_cache,
                "Check all packed weights, even if no time or size of a file has changed")
       ->needs("--weight-cache");
@@ -199,13 +196,9 @@ void AddSessionOptions(CLI::App& app, Options& options) {
 }
 
 void AddExpectOptions(CLI::App& app, Options& options) {
-  app.add_option("--output", options.output, "Write the outputs, one array per output")
-      ->check(IsPath())
-      ->type_name("FILE.npz");
-  app.add_option("--expect", options.expect,
-                 "Compare the outputs with an .npz or the folder of an ONNX test data set")
-      ->check(IsPath())
-      ->type_name("FILE|DIR");
+  AddPath(app, "--output", options.output, "FILE.npz", "Write the outputs, one array per output");
+  AddPath(app, "--expect", options.expect, "FILE|DIR",
+          "Compare the outputs with an .npz or the folder of an ONNX test data set");
   const CLI::Validator finite(
       [](const std::string& text) {
         double value = 0;
@@ -334,9 +327,7 @@ void AddCommands(CLI::App& app, Options& options) {
   CLI::App& fusions =
       AddCommand(app, options, "fusions",
                  "Rewrites, near misses and their reasons, operators before and after");
-  fusions.add_option("--dot", options.dot, "Draw the graph before and after (Graphviz)")
-      ->check(IsPath())
-      ->type_name("FILE");
+  AddPath(fusions, "--dot", options.dot, "FILE", "Draw the graph before and after (Graphviz)");
   fusions.add_flag("--graph", options.graph, "Print the optimized graph, one node per line");
   AddExpectOptions(AddCommand(app, options, "compare",
                               "Compare with the reference engine value by value, or with --expect; "
@@ -348,12 +339,9 @@ void AddCommands(CLI::App& app, Options& options) {
   CLI::App& profile =
       AddCommand(app, options, "profile", "Time per node and operator, kernels, share of peak");
   AddRepeatOptions(profile, options, "10 by default");
-  profile.add_option("--trace", options.trace, "Write the last run as a Chrome trace")
-      ->check(IsPath())
-      ->type_name("FILE");
-  profile.add_option("--svg", options.svg, "Draw the time of each node, one line per layer (SVG)")
-      ->check(IsPath())
-      ->type_name("FILE");
+  AddPath(profile, "--trace", options.trace, "FILE", "Write the last run as a Chrome trace");
+  AddPath(profile, "--svg", options.svg, "FILE",
+          "Draw the time of each node, one line per layer (SVG)");
   AddGenerateCommand(app, options);
   // Not listed: for packages.
   app.add_subcommand("manual", "Print the manual page")->group("");

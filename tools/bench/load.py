@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-Arrays = Mapping[str, np.ndarray]
+from tools.bench.peer import Arrays, status_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Lengths of requests.
@@ -52,21 +52,12 @@ class Turn:
     differ: int
 
 
-def _threads_of(process: int) -> int:
-    try:
-        text = Path(f"/proc/{process}/status").read_text()
-    except FileNotFoundError:
-        return 0
-    lines = [line for line in text.splitlines() if line.startswith("Threads:")]
-    return int(lines[0].split()[1]) if lines else 0
-
-
 def measure(command: Sequence[object]) -> Turn:
     words = [str(word) for word in command]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
     threads = 0
     while process.poll() is None:
-        threads = max(threads, _threads_of(process.pid))
+        threads = max(threads, status_of(process.pid, "Threads"))
         time.sleep(0.1)
     assert process.stdout is not None
     report: dict[str, Any] = json.loads(process.stdout.read())
@@ -116,8 +107,8 @@ def main() -> int:
     if not arguments.model.exists():
         made = (sys.executable, "-m", "models.large", "--only", arguments.model.stem)
         subprocess.run((*made, "--out", arguments.model.parent), check=True, cwd=_ROOT)
-    common = ("--callers", arguments.callers, "--runs", arguments.requests)
-    common = (arguments.model, *common, "--threads", arguments.threads)
+    common = (arguments.model, "--threads", arguments.threads)
+    common += ("--callers", arguments.callers, "--runs", arguments.requests)
     lengths = ("--stream", f"sequence={LOW}..{HIGH}")
     commands = {"attnrun": (arguments.attnrun, "bench", *common, *lengths, "--json")}
     if importlib.util.find_spec("onnxruntime") is not None:

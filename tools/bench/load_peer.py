@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.bench.load import HIGH, LOW, Arrays, request_of
-from tools.bench.peer import Options, Run, memory_mb, onnxruntime
+from tools.bench.load import HIGH, LOW, request_of
+from tools.bench.peer import Arrays, Options, Run, memory_mb, onnxruntime
 
 
 class Caller(threading.Thread):

@@ -62,12 +62,17 @@ def openvino(model: Path, given: Options) -> Run:
 ENGINES = {"onnxruntime": onnxruntime, "openvino": openvino}
 
 
+def status_of(process: int | str, key: str) -> int:
+    """The number in a line of /proc/PROCESS/status; 0 if there is none."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return int(line.split()[1])
+    return 0
+
+
 def memory_mb(key: str) -> float:
     """A line of /proc/self/status, in MiB; getrusage would include the parent process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{key}:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+    return status_of("self", key) / 1024
 
 
 def timed(call: Callable[[], object]) -> float:

@@ -137,6 +137,8 @@ bool Facts::FindEqualities() {
 }
 
 const ops::ValueFacts& Facts::Of(const Value* value) {
+  static const auto* const kUnknown = new ops::ValueFacts();
+  if (value == nullptr) return *kUnknown;
   const auto found = facts_.find(value);
   if (found != facts_.end()) return *found->second;
   // Visits producers first, without recursion: a chain may be as long as the graph.

@@ -30,6 +30,7 @@ class Facts {
   // these. `inputs` are the facts about the body's inputs; missing ones are unknown.
   Facts(const Graph& body, Facts& outer, std::vector<ops::ValueFacts> inputs = {});
 
+  // Nothing is known of null, an input that is left out.
   const ops::ValueFacts& Of(const Value* value);
   DataType TypeOf(const Value* value) { return Of(value).type; }
   // The extents, or null if not even the rank is known.

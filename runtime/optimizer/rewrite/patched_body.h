@@ -38,10 +38,7 @@ class PatchedBody final : public ops::Body {
   }
   Value* Ints(absl::Span<const int64_t> values) override { return patch_.Ints(values); }
 
-  const ops::ValueFacts& Of(const Value* value) override {
-    static const ops::ValueFacts* const kUnknown = new ops::ValueFacts();
-    return value == nullptr ? *kUnknown : context_.facts.Of(value);
-  }
+  const ops::ValueFacts& Of(const Value* value) override { return context_.facts.Of(value); }
 
  private:
   RuleContext& context_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/elements.h"
+#include "core/same_bits.h"
 #include "core/strided.h"
 #include "ops/interface/registry.h"
 #include "support/axes_tester.h"

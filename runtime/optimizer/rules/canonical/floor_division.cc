@@ -14,10 +14,8 @@
 //   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 
 #include <cmath>
-#include <iterator>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
@@ -26,73 +24,61 @@
 namespace attnrun::opt {
 namespace {
 
-// How an exporter asks if the signs of a and b differ.
-enum class Spelling {
-  // Xor(a < 0, b < 0)
-  kXor,
-  // Equal(a < 0, b >= 0)
-  kEqual,
-  // Not(Equal(Sign(a), Sign(b))). Where a is 0 there is no remainder.
-  kSigns,
-};
-
-// True if `condition` is what the spelling has of b.
-bool IsSign(Value* condition, Value* b, Spelling spelling, Facts& facts) {
-  MatchedNodes nodes;
-  if (spelling == Spelling::kSigns) {
-    if (Op("Sign", {Same(&b)}).Match(condition, facts, nodes)) return true;
-    const auto known = ScalarOf(condition);
-    const auto divisor = ScalarOf(b);
-    return known.has_value() && divisor.has_value() && *known == (*divisor > 0) - (*divisor < 0);
-  }
-  const bool negative = spelling == Spelling::kXor;
-  const char* op = negative ? "Less" : "GreaterOrEqual";
-  if (Op(op, {Same(&b), Number(0, 0)}).Match(condition, facts, nodes)) return true;
-  const Pattern below = Op("Less", {Same(&b), Number(0, 0)});
-  if (!negative && Op("Not", {below}).Match(condition, facts, nodes)) return true;
-  const auto known = ScalarOf(condition);
-  const auto divisor = ScalarOf(b);
-  return known.has_value() && divisor.has_value() && (*known != 0) == ((*divisor < 0) == negative);
-}
-
-// The operands of a floor division, and the nodes that compute it.
+// The operands of a floor division, and the values and nodes that compute it.
 struct Division {
   Value* a = nullptr;
   Value* b = nullptr;
+  // True if the signs of a and b differ, and what is compared there with that of a.
+  Value* differ = nullptr;
   Value* sign = nullptr;
   Value* quotient = nullptr;
   Node* mod = nullptr;
 };
 
-// The condition under which truncation rounds up: the signs differ and there is a remainder. `a` and
-// `b` match the operands.
-Pattern RoundedUp(Division& division, Spelling spelling, const Pattern& a, const Pattern& b) {
-  const Pattern zero = Number(0, 0);
-  const Pattern below = Op("Less", {a, zero});
-  const Pattern sign = Is(&division.sign);
-  const Pattern differ = spelling == Spelling::kXor ? Op("Xor", {below, sign})
-                         : spelling == Spelling::kEqual
-                             ? Op("Equal", {below, sign})
-                             : Op("Not", {Op("Equal", {Op("Sign", {a}), sign})});
-  const Pattern rest = Op("Mod", {Same(&division.a), b}, &division.mod);
-  return Op("And", {differ, OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
+// True if `division.sign` is what its spelling has of b: b < 0 with Xor, b >= 0 with Equal, Sign(b)
+// with Not.
+bool HasSignOfDivisor(const Division& division, Facts& facts) {
+  const auto& [a, b, differ, sign, quotient, mod] = division;
+  MatchedNodes nodes;
+  const Pattern same_b = Same(&b);
+  const Pattern below = Op("Less", {same_b, Number(0, 0)});
+  const auto known = ScalarOf(sign);
+  const auto divisor = ScalarOf(b);
+  const auto is = [&](const Pattern& written, double expected) {
+    return written.Match(sign, facts, nodes) || (divisor.has_value() && known == expected);
+  };
+  const double d = divisor.value_or(0);
+  if (ProducerOf(differ, "Xor") != nullptr) return is(below, d < 0 ? 1 : 0);
+  if (ProducerOf(differ, "Not") != nullptr) return is(Op("Sign", {same_b}), (d > 0) - (d < 0));
+  const Pattern not_below = Op("GreaterOrEqual", {same_b, Number(0, 0)});
+  return is(OneOf({not_below, Op("Not", {below})}), d >= 0 ? 1 : 0);
 }
 
-Pattern Floored(Division& division, Spelling spelling) {
-  const Pattern same_a = Same(&division.a);
-  const Pattern same_b = Same(&division.b);
-  const Pattern quotient = Keep(&division.quotient, Op("Div", {same_a, same_b}));
+// The condition under which truncation rounds up: the signs differ and there is a remainder. Where a
+// is 0 there is none, whatever Sign gives.
+Pattern RoundedUp(Division& division) {
+  const Pattern zero = Number(0, 0);
+  const Pattern a = Is(&division.a);
+  const Pattern below = Op("Less", {a, zero});
+  const Pattern sign = Is(&division.sign);
+  const Pattern differ = OneOf({Op("Xor", {below, sign}), Op("Equal", {below, sign}),
+                                Op("Not", {Op("Equal", {Op("Sign", {a}), sign})})});
+  const Pattern rest = Op("Mod", {Same(&division.a), Is(&division.b)}, &division.mod);
+  return Op("And", {Keep(&division.differ, differ),
+                    OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
+}
+
+Pattern Floored(Division& division) {
+  const Pattern rounded = RoundedUp(division);
+  const Pattern quotient = Is(&division.quotient);
   const Pattern chosen =
-      Op("Where", {RoundedUp(division, spelling, Is(&division.a), Is(&division.b)),
-                   Op("Sub", {quotient, Number(1, 0)}), Same(&division.quotient)});
-  const Pattern rounded = RoundedUp(division, spelling, Is(&division.a), Is(&division.b));
-  const Pattern lowered = Op("Sub", {Is(&division.quotient), Op("Cast", {rounded})});
-  return OneOf({chosen, lowered});
+      Op("Where", {rounded, Op("Sub", {quotient, Number(1, 0)}), Same(&division.quotient)});
+  return OneOf({chosen, Op("Sub", {quotient, Op("Cast", {rounded})})});
 }
 
 // True if the value is Div(a, b), or was read off the extents of tensors as that number.
 bool IsQuotient(const Division& division, Facts& facts) {
-  const auto& [a, b, sign, quotient, mod] = division;
+  const auto& [a, b, differ, sign, quotient, mod] = division;
   const Node* node = ProducerOf(quotient, "Div");
   if (node != nullptr && node->input(0) == a && node->input(1) == b) return true;
   const auto number = [&](Value* value) -> std::optional<SymInt> {
@@ -137,13 +123,9 @@ bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Division division;
   MatchedNodes nodes;
-  const Spelling spellings[] = {Spelling::kXor, Spelling::kEqual, Spelling::kSigns};
-  const auto* const spelling = absl::c_find_if(spellings, [&](Spelling tried) {
-    return Floored(division, tried).Match(node->output(0), facts, nodes);
-  });
-  if (spelling == std::end(spellings)) return false;
-  const auto& [a, b, sign, quotient, mod] = division;
-  if (!IsInteger(facts.TypeOf(a)) || !IsSign(sign, b, *spelling, facts)) return false;
+  if (!Floored(division).Match(node->output(0), facts, nodes)) return false;
+  const auto& [a, b, differ, sign, quotient, mod] = division;
+  if (!IsInteger(facts.TypeOf(a)) || !HasSignOfDivisor(division, facts)) return false;
   if (!IsQuotient(division, facts)) return false;
   if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
   // Constants of one element may have more axes than a and b.

@@ -125,10 +125,8 @@ class Sinking {
 
   // True if the node takes a part of its input. One that repeats elements does not.
   bool IsPart(const Node& node) const {
-    // Other nodes may lack their first input.
-    if (!IsViewNode(node)) return false;
     const std::vector<SymInt>* whole = facts_.DimsOf(node.input(0));
-    return whole != nullptr && facts_.DimsOf(node.output(0)) != nullptr &&
+    return IsViewNode(node) && whole != nullptr && facts_.DimsOf(node.output(0)) != nullptr &&
            !SymInt::DivideExactly(Product(*facts_.DimsOf(node.output(0))), Product(*whole))
                 .has_value();
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/attnrun/same_bits.h"
+#include "core/same_bits.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-namespace attnrun::cli {
+namespace attnrun {
 
 bool SameBits(const Tensor& a, const Tensor& b) {
   if (a.type() != b.type() || a.shape() != b.shape()) return false;
@@ -27,4 +27,4 @@ bool SameBits(const TensorMap& a, const TensorMap& b) {
   });
 }
 
-}  // namespace attnrun::cli
+}  // namespace attnrun

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/attnrun/same_bits.h"
+#include "core/same_bits.h"
 
 #include <cmath>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace attnrun::cli {
+namespace attnrun {
 namespace {
 
 Tensor Floats(const std::vector<float>& values) {
@@ -46,4 +46,4 @@ TEST(SameBitsTest, NamesCount) {
 }
 
 }  // namespace
-}  // namespace attnrun::cli
+}  // namespace attnrun
