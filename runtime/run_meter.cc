@@ -2,6 +2,7 @@
 #include "run_meter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/numeric/bits.h"
 
@@ -9,10 +10,12 @@ namespace attnrun {
 
 void RunMeter::Run::BeginWait(RunMeter& meter) {
   wait_start_ = Clock::now();
+  waits_ = true;
   Add(meter.waiting_, 1);
 }
 
 void RunMeter::Run::EndWait(RunMeter& meter) {
+  if (!std::exchange(waits_, false)) return;
   waited_ = Clock::now() - wait_start_;
   Add(meter.waiting_, -1);
 }

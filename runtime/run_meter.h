@@ -24,6 +24,7 @@ class RunMeter {
     Run() : start_(Clock::now()) {}
 
     void BeginWait(RunMeter& meter);
+    // Does nothing if it has ended.
     void EndWait(RunMeter& meter);
 
    private:
@@ -31,6 +32,7 @@ class RunMeter {
     using Clock = std::chrono::steady_clock;
 
     const Clock::time_point start_;
+    bool waits_ = false;
     Clock::time_point wait_start_;
     std::chrono::nanoseconds waited_{0};
   };

@@ -70,7 +70,7 @@ Session::Impl::Impl(loader::Model model, int threads, const SessionOptions& opti
       allocator_(Allocator::Heap()),
       limits_(options.limits),
       pool_(options.thread_pool),
-      own_places_(std::max(threads, exec::UsableCpus())) {
+      most_threads_(std::max(threads, exec::UsableCpus())) {
   absl::c_iota(all_outputs_, 0);
   if (options.last_positions_of.empty()) return;
   const auto added =
@@ -278,28 +278,31 @@ absl::Status Session::Impl::InPlace(RunMeter::Run& run, const RunOptions& option
     return absl::FailedPreconditionError(
         "this thread is running the session already: an observer must not run it again");
   }
-  exec::Places& places = pool_ != nullptr ? pool_->impl_->places() : own_places_;
-  // An observer's run has the places of the run around it.
-  const int around = exec::RunScope::NumPlaces(&places);
-  std::optional<exec::RunPlaces> own;
-  if (around == 0) {
-    own.emplace(places, threads_);
-    ATTNRUN_RETURN_IF_ERROR(Wait(run, *own, interrupt));
-  }
-  const int threads = own.has_value() ? own->held() : std::min(around, threads_);
-  const exec::RunScope scope(this, &places, threads);
-  const RunMeter::Running running(meter_);
-  const int before = NumThreads();
-  SetNumThreads(threads);
-  const absl::Cleanup restore = [before] { SetNumThreads(before); };
-  return body({interrupt, allocator, own.has_value() ? &*own : nullptr});
+  return WithPlaces(run, options, interrupt, [&](exec::RunPlaces* own) {
+    const RunMeter::Running running(meter_);
+    return WithoutExceptions([&] { return body({interrupt, allocator, own}); });
+  });
 }
 
-absl::Status Session::Impl::Wait(RunMeter::Run& run, exec::RunPlaces& places,
-                                 Interrupt& interrupt) {
+absl::Status Session::Impl::WithPlaces(RunMeter::Run& run, const RunOptions& options,
+                                       Interrupt& interrupt,
+                                       absl::FunctionRef<absl::Status(exec::RunPlaces*)> compute) {
+  exec::Places& places =
+      pool_ != nullptr ? pool_->impl_->places() : own_places_.Get(most_threads_, cpus_);
+  const auto with_threads = [&](exec::RunPlaces* own, int threads) {
+    const exec::RunScope scope(this, places, threads);
+    return compute(own);
+  };
+  const int around = exec::RunScope::NumPlaces(places);
+  if (around > 0) return with_threads(nullptr, std::min(around, threads_));
   run.BeginWait(meter_);
-  const absl::Cleanup end = [&] { run.EndWait(meter_); };
-  return places.Acquire(interrupt, limits_.waiting_runs);
+  const absl::Cleanup end_wait = [&] { run.EndWait(meter_); };
+  // An observer is called on the thread of its caller.
+  const bool here = static_cast<bool>(options.observer);
+  return places.Run(threads_, interrupt, limits_.waiting_runs, here, [&](exec::RunPlaces& own) {
+    run.EndWait(meter_);
+    return with_threads(&own, own.held());
+  });
 }
 
 exec::RunContext Session::Impl::ContextOf(const RunOptions& options, const Place& place) const {

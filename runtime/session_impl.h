@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attnrun/session.h"
+#include "core/cpu_set.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
 #include "execution/executor.h"
@@ -57,7 +58,8 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  // A run has these while it computes. `places` is null if it has those of the run around it.
+  // A run has these while it computes. `places` is null if it has those of the run around it, an
+  // observer's.
   struct Place {
     Interrupt& interrupt;
     Allocator& allocator;
@@ -87,8 +89,11 @@ class __attribute__((visibility("hidden"))) Session::Impl {
 
   // Waits for places and calls `body` there, within the time and the memory that `options` allow.
   absl::Status InPlace(RunMeter::Run& run, const RunOptions& options, Body body);
+  // Calls `compute` on this thread or another, with the run's places; with null if an observer runs
+  // the session: its run has those of the run around it.
+  absl::Status WithPlaces(RunMeter::Run& run, const RunOptions& options, Interrupt& interrupt,
+                          absl::FunctionRef<absl::Status(exec::RunPlaces*)> compute);
   exec::RunContext ContextOf(const RunOptions& options, const Place& place) const;
-  absl::Status Wait(RunMeter::Run& run, exec::RunPlaces& places, Interrupt& interrupt);
 
   loader::Model model_;
   const int threads_;
@@ -104,8 +109,10 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   // The place of the input kLastPositions that SessionOptions::last_positions_of adds; -1 without it.
   int last_positions_ = -1;
   const std::shared_ptr<ThreadPool> pool_;
-  // In use without a pool.
-  exec::Places own_places_;
+  // In use without a pool. In a child made by fork() all places are free.
+  ForkLocal<exec::Places> own_places_;
+  const int most_threads_;
+  const CpuSet cpus_;
   RunMeter meter_;
   int64_t constant_bytes_ = 0;
   std::vector<Rewrite> rewrites_;

@@ -3,6 +3,7 @@
 #define ATTNRUN_RUNTIME_THREAD_POOL_IMPL_H_
 
 #include "attnrun/thread_pool.h"
+#include "core/cpu_set.h"
 #include "core/fork.h"
 #include "execution/places.h"
 
@@ -15,10 +16,11 @@ class ThreadPool::Impl {
 
   int threads() const { return threads_; }
   // In a child made by fork() all places are free.
-  exec::Places& places() { return places_.Get(threads_); }
+  exec::Places& places() { return places_.Get(threads_, cpus_); }
 
  private:
   const int threads_;
+  const CpuSet cpus_;
   const exec::ShareTeams teams_;
   ForkLocal<exec::Places> places_;
 };

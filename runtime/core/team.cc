@@ -2,8 +2,6 @@
 #include "core/team.h"
 
 #include <emmintrin.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "core/fork.h"
+#include "core/start_thread.h"
 #include "core/thread_context.h"
 
 namespace attnrun {
@@ -28,23 +27,6 @@ class InsideScope {
 
  private:
   const bool before_;
-};
-
-// Blocks all signals on this thread and those that it starts, while the scope exists: signals are
-// for the program's threads.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 constexpr int kMostPieces = 0xFFFF;
@@ -125,12 +107,10 @@ Teams RemoveUser(int threads) {
 }  // namespace
 
 Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
-  const NoSignals no_signals;
   threads_.reserve(threads);
   try {
     for (int i = 1; i < threads; ++i) {
-      threads_.emplace_back([this, i] { Serve(i); });
-      pthread_setname_np(threads_.back().native_handle(), "attnrun");
+      threads_.push_back(StartThread(CurrentThread().cpus, [this, i] { Serve(i); }));
     }
   } catch (const std::system_error&) {
     // The system allows no more threads: those started so far do the work.

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_CORE_THREAD_CONTEXT_H_
 #define ATTNRUN_CORE_THREAD_CONTEXT_H_
 
+#include "core/cpu_set.h"
 #include "core/interrupt.h"
 
 namespace attnrun {
@@ -10,6 +11,8 @@ namespace attnrun {
 struct ThreadContext {
   // The threads that ParallelFor uses; 0 until it is known.
   int num_threads = 0;
+  // On which those of a team run that is started for this thread; null for those of this thread.
+  const CpuSet* cpus = nullptr;
   // True inside a body of Team::Run.
   bool in_team = false;
   // Set by the innermost InterruptScope; null if there is none.

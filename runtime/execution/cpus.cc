@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/cpus.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/control_group.h"
+#include "core/cpu_set.h"
 
 namespace attnrun::exec {
 namespace {
@@ -20,10 +19,6 @@ int QuotaCpus() {
 
 }  // namespace
 
-int UsableCpus() {
-  cpu_set_t set;
-  const int affine = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1, std::min(affine, QuotaCpus()));
-}
+int UsableCpus() { return std::max(1, std::min(CpuSet().count(), QuotaCpus())); }
 
 }  // namespace attnrun::exec

@@ -2,10 +2,15 @@
 #include "execution/places.h"
 
 #include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/parallel.h"
+#include "core/start_thread.h"
 #include "core/status.h"
 
 namespace attnrun::exec {
@@ -23,18 +28,22 @@ ShareTeams::ShareTeams(int threads) {
   for (int share = threads; share > 0; share /= 2) users_.emplace_back(share);
 }
 
-absl::StatusOr<int> Places::Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (waiting_.empty() && free_ > 0) {
-    const int share = ShareOf(wanted, free_);
-    free_ -= share;
-    return share;
+Places::Places(int places, const CpuSet& cpus) : cpus_(cpus), free_(places) {
+  workers_.reserve(places);
+}
+
+Places::~Places() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
   }
-  if (static_cast<int64_t>(waiting_.size()) >= most_waiting) {
-    return absl::UnavailableError(absl::StrCat("the run cannot wait for others: ", waiting_.size(),
-                                               " do, which is the limit"));
-  }
-  const auto me = waiting_.emplace(waiting_.end(), wanted);
+  work_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mutex>& lock,
+                                                        Interrupt& interrupt) {
+  const auto me = std::prev(waiting_.end());
   ++num_waiting_;
   while (me->admitted == 0 && !interrupt.Check()) {
     const absl::Duration patience = interrupt.Patience();
@@ -45,14 +54,48 @@ absl::StatusOr<int> Places::Acquire(int wanted, Interrupt& interrupt, int64_t mo
     }
   }
   if (me->admitted > 0) {
-    const int share = me->admitted;
-    admitted_.erase(me);
-    return share;
+    // A worker checks the interrupt itself.
+    while (!me->is_ready) me->turn.wait(lock);
+    return me;
   }
   waiting_.erase(me);
   --num_waiting_;
   const absl::Status found = interrupt.status();
   return absl::Status(found.code(), absl::StrCat(found.message(), " while it waited for others"));
+}
+
+absl::StatusOr<Places::Entry> Places::Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
+                                            const Body* body) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (waiting_.empty() && free_ > 0) {
+    const int share = ShareOf(wanted, free_);
+    free_ -= share;
+    return Entry{share, absl::OkStatus()};
+  }
+  if (static_cast<int64_t>(waiting_.size()) >= most_waiting) {
+    return absl::UnavailableError(absl::StrCat("the run cannot wait for others: ", waiting_.size(),
+                                               " do, which is the limit"));
+  }
+  waiting_.emplace_back(wanted, body);
+  ATTNRUN_ASSIGN_OR_RETURN(const auto me, Await(lock, interrupt));
+  Entry entry = {me->has_run ? 0 : me->admitted, std::move(me->result)};
+  admitted_.erase(me);
+  return entry;
+}
+
+absl::StatusOr<int> Places::Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Entry entry, Enter(wanted, interrupt, most_waiting, nullptr));
+  return entry.places;
+}
+
+absl::Status Places::Run(int wanted, Interrupt& interrupt, int64_t most_waiting, bool here,
+                         Body body) {
+  ATTNRUN_ASSIGN_OR_RETURN(Entry entry,
+                           Enter(wanted, interrupt, most_waiting, here ? nullptr : &body));
+  if (entry.places == 0) return std::move(entry.result);
+  RunPlaces own(*this, wanted, entry.places);
+  const absl::Cleanup release = [&] { Release(own.held()); };
+  return body(own);
 }
 
 int Places::Adapt(int held, int wanted) {
@@ -72,24 +115,61 @@ void Places::Release(int places) {
   Admit();
 }
 
-void Places::Admit() {
+void Places::Admit(size_t awake) {
   while (!waiting_.empty() && free_ > 0) {
     Waiter& next = waiting_.front();
     next.admitted = ShareOf(next.wanted, free_ / static_cast<int>(waiting_.size()));
     free_ -= next.admitted;
-    next.turn.notify_one();
-    admitted_.splice(admitted_.end(), waiting_, waiting_.begin());
+    next.is_ready = next.body == nullptr;
+    if (next.is_ready) next.turn.notify_one();
+    Waiters& admitted = next.is_ready ? admitted_ : for_workers_;
+    admitted.splice(admitted.end(), waiting_, waiting_.begin());
     --num_waiting_;
   }
+  CallWorkers(awake);
 }
 
-RunPlaces::~RunPlaces() {
-  if (held_ > 0) places_.Release(held_);
+void Places::CallWorkers(size_t awake) {
+  while (for_workers_.size() > idle_workers_) {
+    if (StartWorker()) continue;
+    // Who waits computes on its own thread.
+    Waiter& last = for_workers_.back();
+    last.is_ready = true;
+    last.turn.notify_one();
+    admitted_.splice(admitted_.end(), for_workers_, std::prev(for_workers_.end()));
+  }
+  for (size_t i = awake; i < for_workers_.size(); ++i) work_.notify_one();
 }
 
-absl::Status RunPlaces::Acquire(Interrupt& interrupt, int64_t most_waiting) {
-  ATTNRUN_ASSIGN_OR_RETURN(held_, places_.Acquire(wanted_, interrupt, most_waiting));
-  return absl::OkStatus();
+bool Places::StartWorker() {
+  try {
+    workers_.push_back(StartThread(&cpus_, [this] { Work(); }));
+  } catch (const std::exception&) {
+    return false;
+  }
+  ++idle_workers_;
+  return true;
+}
+
+void Places::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [this] { return ended_ || !for_workers_.empty(); });
+    if (for_workers_.empty()) return;
+    --idle_workers_;
+    Waiter& run = for_workers_.front();
+    admitted_.splice(admitted_.end(), for_workers_, for_workers_.begin());
+    lock.unlock();
+    RunPlaces own(*this, run.wanted, run.admitted);
+    run.result = (*run.body)(own);
+    lock.lock();
+    run.has_run = true;
+    run.is_ready = true;
+    run.turn.notify_one();
+    free_ += own.held();
+    ++idle_workers_;
+    Admit(1);
+  }
 }
 
 void RunPlaces::Adapt() {

@@ -8,8 +8,13 @@
 #include <limits>
 #include <list>
 #include <mutex>
+#include <thread>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/cpu_set.h"
 #include "core/interrupt.h"
 #include "core/team.h"
 
@@ -25,6 +30,8 @@ class ShareTeams {
   std::list<TeamUser> users_;
 };
 
+class RunPlaces;
+
 // Places for threads that compute, as many as there are CPUs for them. Runs get them in order of
 // arrival, and share them while there are several, since many runs on one thread each compute more
 // than one run after another on all threads, and a short one need not wait for a long one.
@@ -32,14 +39,27 @@ class ShareTeams {
 class Places {
  public:
   static constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
+  // Computes a run, which has these places. Does not throw.
+  using Body = absl::FunctionRef<absl::Status(RunPlaces&)>;
 
-  explicit Places(int places) : free_(places) {}
+  // Its workers run on these CPUs, and teams that are started for runs.
+  Places(int places, const CpuSet& cpus);
+  // Ends its workers. No run may be under way.
+  ~Places();
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
 
   // Waits for a free place and takes at least one and at most `wanted`: the largest of the shares of
   // `wanted` that leaves one for each of those who wait. Returns how many, until Release.
   // None was taken on kCancelled and kDeadlineExceeded, as `interrupt` says, and on kUnavailable: the
   // caller would have to wait, and `most_waiting` others do so already.
   absl::StatusOr<int> Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting = kAnyNumber);
+
+  // Calls `body` with places as Acquire takes them, and releases them; returns its status, or that of
+  // Acquire. If a place is free, the calling thread computes. If it has to wait, a worker does unless
+  // `here`: a worker goes from one run to the next at once, while a caller that was woken would be
+  // queued behind the threads that compute.
+  absl::Status Run(int wanted, Interrupt& interrupt, int64_t most_waiting, bool here, Body body);
 
   // For a run that has `held` of `wanted` places: gives up half of several if somebody waits, or takes
   // more, up to a larger share, if so many are free. Returns how many it has now. Cheap if there is
@@ -48,42 +68,73 @@ class Places {
 
   void Release(int places);
 
+  const CpuSet& cpus() const { return cpus_; }
   // The number of callers that are waiting.
   int64_t num_waiting() const { return num_waiting_; }
 
  private:
   struct Waiter {
-    explicit Waiter(int most) : wanted(most) {}
+    Waiter(int most, const Body* run) : wanted(most), body(run) {}
     const int wanted;
+    // Null if the waiting thread computes.
+    const Body* const body;
     // 0 while it waits.
     int admitted = 0;
+    // The waiting thread may go on.
+    bool is_ready = false;
+    // A worker has run the body, with this result.
+    bool has_run = false;
+    absl::Status result;
     std::condition_variable turn;
   };
+  using Waiters = std::list<Waiter>;
 
-  // Gives free places to those who wait, the first in line first.
-  void Admit();
+  struct Entry {
+    // 0: a worker has run the body.
+    int places = 0;
+    absl::Status result;
+  };
 
+  // Waits for places, or until a worker has run `body` if it is not null.
+  absl::StatusOr<Entry> Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
+                              const Body* body);
+  // Waits until the last in line is ready.
+  absl::StatusOr<Waiters::iterator> Await(std::unique_lock<std::mutex>& lock, Interrupt& interrupt);
+  // Gives free places to those who wait, the first in line first. So many workers will look for a run
+  // without being woken.
+  void Admit(size_t awake = 0);
+  // Finds workers for the runs that have places.
+  void CallWorkers(size_t awake);
+  // True if there are enough workers now.
+  bool StartWorker();
+  // The life of a worker.
+  void Work();
+
+  const CpuSet cpus_;
   std::mutex mutex_;
   // Both numbers are written under the mutex.
   std::atomic<int> free_;
   std::atomic<int> num_waiting_ = 0;
   // In order of arrival.
-  std::list<Waiter> waiting_;
-  // Have their places, but have not woken.
-  std::list<Waiter> admitted_;
+  Waiters waiting_;
+  // Have their places, and wait for a worker.
+  Waiters for_workers_;
+  // Have their places, and compute or have not woken.
+  Waiters admitted_;
+
+  // At most one for each place; started when they are needed.
+  std::vector<std::thread> workers_;
+  // Those that sleep or are about to look for a run.
+  size_t idle_workers_ = 0;
+  bool ended_ = false;
+  std::condition_variable work_;
 };
 
 // The places of one run. On the thread of the run, which has as many threads as places.
 class RunPlaces {
  public:
-  RunPlaces(Places& places, int wanted) : places_(places), wanted_(wanted) {}
-  // Releases them.
-  ~RunPlaces();
-  RunPlaces(const RunPlaces&) = delete;
-  RunPlaces& operator=(const RunPlaces&) = delete;
-
-  // As Places::Acquire.
-  absl::Status Acquire(Interrupt& interrupt, int64_t most_waiting);
+  // `held` are acquired.
+  RunPlaces(Places& places, int wanted, int held) : places_(places), wanted_(wanted), held_(held) {}
   // Called between nodes: shares its places and threads with those who wait, or takes free ones.
   void Adapt();
 
@@ -92,7 +143,7 @@ class RunPlaces {
  private:
   Places& places_;
   const int wanted_;
-  int held_ = 0;
+  int held_;
 };
 
 }  // namespace attnrun::exec

@@ -4,18 +4,30 @@
 
 #include <utility>
 
+#include "core/parallel.h"
+#include "core/thread_context.h"
+#include "execution/places.h"
+
 namespace attnrun::exec {
 
 // A run of the calling thread. Runs of one thread nest: an observer may run another session.
 class RunScope {
  public:
-  // `session` and `places` tell sessions and semaphores apart. The run has this many places.
-  RunScope(const void* session, const void* places, int num_places)
+  // `session` tells sessions apart. The run has so many of the places, and as many threads.
+  RunScope(const void* session, const Places& places, int num_places)
       : session_(session),
-        places_(places),
+        places_(&places),
         num_places_(num_places),
-        outer_(std::exchange(Innermost(), this)) {}
-  ~RunScope() { Innermost() = outer_; }
+        outer_(std::exchange(Innermost(), this)),
+        threads_before_(NumThreads()),
+        cpus_before_(std::exchange(CurrentThread().cpus, &places.cpus())) {
+    SetNumThreads(num_places);
+  }
+  ~RunScope() {
+    SetNumThreads(threads_before_);
+    CurrentThread().cpus = cpus_before_;
+    Innermost() = outer_;
+  }
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
 
@@ -27,9 +39,9 @@ class RunScope {
   }
 
   // How many places a run of the calling thread has; 0 if it has none.
-  static int NumPlaces(const void* places) {
+  static int NumPlaces(const Places& places) {
     const RunScope* scope = Innermost();
-    while (scope != nullptr && scope->places_ != places) scope = scope->outer_;
+    while (scope != nullptr && scope->places_ != &places) scope = scope->outer_;
     return scope == nullptr ? 0 : scope->num_places_;
   }
 
@@ -40,9 +52,11 @@ class RunScope {
   }
 
   const void* const session_;
-  const void* const places_;
+  const Places* const places_;
   const int num_places_;
   RunScope* const outer_;
+  const int threads_before_;
+  const CpuSet* const cpus_before_;
 };
 
 }  // namespace attnrun::exec

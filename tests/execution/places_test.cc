@@ -3,18 +3,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "core/cpu_set.h"
 #include "core/parallel.h"
 
 namespace attnrun {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Not;
 
 void AwaitWaiting(const exec::Places& places, int64_t count) {
   while (places.num_waiting() != count) absl::SleepFor(absl::Microseconds(100));
@@ -32,7 +37,7 @@ int Taken(exec::Places& places, int wanted) {
 }
 
 TEST(PlacesTest, LetsCallersInAsTheyCame) {
-  exec::Places places(1);
+  exec::Places places(1, CpuSet());
   ASSERT_TRUE(Take(places).ok());
   // Guarded by the one place.
   std::vector<int> order;
@@ -51,7 +56,7 @@ TEST(PlacesTest, LetsCallersInAsTheyCame) {
 }
 
 TEST(PlacesTest, LetsInAsManyAsThereArePlaces) {
-  exec::Places places(2);
+  exec::Places places(2, CpuSet());
   EXPECT_TRUE(Take(places).ok());
   EXPECT_TRUE(Take(places).ok());
   Interrupt late(absl::Now() + absl::Milliseconds(10), nullptr);
@@ -62,7 +67,7 @@ TEST(PlacesTest, LetsInAsManyAsThereArePlaces) {
 
 // Who gives up holds up nobody behind.
 TEST(PlacesTest, ForgetsWhoGaveUp) {
-  exec::Places places(1);
+  exec::Places places(1, CpuSet());
   ASSERT_TRUE(Take(places).ok());
   std::atomic<bool> cancel = false;
   std::thread first([&] {
@@ -80,7 +85,7 @@ TEST(PlacesTest, ForgetsWhoGaveUp) {
 }
 
 TEST(PlacesTest, ARunTakesWhatIsFree) {
-  exec::Places places(8);
+  exec::Places places(8, CpuSet());
   EXPECT_EQ(Taken(places, 5), 5);
   // The half of a half, since 3 are free.
   EXPECT_EQ(Taken(places, 8), 2);
@@ -88,7 +93,7 @@ TEST(PlacesTest, ARunTakesWhatIsFree) {
 }
 
 TEST(PlacesTest, ThoseWhoWaitShareWhatBecomesFree) {
-  exec::Places places(8);
+  exec::Places places(8, CpuSet());
   ASSERT_EQ(Taken(places, 8), 8);
   std::vector<int> taken(3);
   std::vector<std::thread> callers;
@@ -103,7 +108,7 @@ TEST(PlacesTest, ThoseWhoWaitShareWhatBecomesFree) {
 }
 
 TEST(PlacesTest, ARunTakesWhatBecomesFree) {
-  exec::Places places(8);
+  exec::Places places(8, CpuSet());
   ASSERT_EQ(Taken(places, 7), 7);
   const int held = Taken(places, 8);
   ASSERT_EQ(held, 1);
@@ -115,23 +120,129 @@ TEST(PlacesTest, ARunTakesWhatBecomesFree) {
   EXPECT_EQ(places.Adapt(8, 8), 8);
 }
 
-TEST(PlacesTest, ARunReleasesItsPlaces) {
-  exec::Places places(2);
+// Runs `body` with up to `wanted` places, waiting without end.
+template <typename Body>
+absl::Status RunIn(exec::Places& places, int wanted, bool here, Body body) {
   Interrupt never;
-  {
-    exec::RunPlaces one(places, 1);
-    ASSERT_TRUE(one.Acquire(never, 0).ok());
-    exec::RunPlaces two(places, 2);
-    ASSERT_TRUE(two.Acquire(never, 0).ok());
-    EXPECT_EQ(two.held(), 1);
-    exec::RunPlaces none(places, 1);
-    EXPECT_FALSE(none.Acquire(never, 0).ok());
-  }
+  return places.Run(wanted, never, exec::Places::kAnyNumber, here, [&](exec::RunPlaces& own) {
+    body(own);
+    return absl::OkStatus();
+  });
+}
+
+TEST(PlacesTest, ARunReleasesItsPlaces) {
+  exec::Places places(2, CpuSet());
+  Interrupt never;
+  const auto none = [&] {
+    return places.Run(1, never, 0, false, [](auto&) { return absl::OkStatus(); });
+  };
+  const absl::Status status = RunIn(places, 1, false, [&](exec::RunPlaces& one) {
+    EXPECT_EQ(one.held(), 1);
+    EXPECT_EQ(RunIn(places, 2, false,
+                    [&](exec::RunPlaces& two) {
+                      EXPECT_EQ(two.held(), 1);
+                      EXPECT_EQ(none().code(), absl::StatusCode::kUnavailable);
+                    }),
+              absl::OkStatus());
+  });
+  EXPECT_EQ(status, absl::OkStatus());
   EXPECT_EQ(Taken(places, 2), 2);
 }
 
+TEST(PlacesTest, ARunThatNeedNotWaitStaysOnItsThread) {
+  exec::Places places(1, CpuSet());
+  std::thread::id thread;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(RunIn(places, 1, false, [&](auto&) { thread = std::this_thread::get_id(); }).ok());
+    EXPECT_EQ(thread, std::this_thread::get_id());
+  }
+}
+
+// The thread of each of several runs that wait for one place.
+std::vector<std::thread::id> ThreadsOfWaiting(exec::Places& places, bool here,
+                                              std::vector<std::thread::id>& callers) {
+  EXPECT_TRUE(Take(places).ok());
+  std::vector<std::thread::id> threads;
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 4; ++i) {
+    waiting.emplace_back([&] {
+      EXPECT_TRUE(RunIn(places, 1, here, [&](auto&) {
+                    threads.push_back(std::this_thread::get_id());
+                  }).ok());
+    });
+    callers.push_back(waiting.back().get_id());
+    AwaitWaiting(places, i + 1);
+  }
+  places.Release(1);
+  for (std::thread& caller : waiting) caller.join();
+  return threads;
+}
+
+TEST(PlacesTest, OneWorkerRunsAllThatWaitForItsPlace) {
+  exec::Places places(1, CpuSet());
+  std::vector<std::thread::id> callers;
+  const std::vector<std::thread::id> threads = ThreadsOfWaiting(places, false, callers);
+  ASSERT_EQ(threads.size(), 4);
+  EXPECT_THAT(threads, Each(threads[0]));
+  EXPECT_THAT(callers, Not(Contains(threads[0])));
+  EXPECT_EQ(Taken(places, 1), 1);
+}
+
+TEST(PlacesTest, ARunMayHaveToStayOnItsThread) {
+  exec::Places places(1, CpuSet());
+  std::vector<std::thread::id> callers;
+  EXPECT_EQ(ThreadsOfWaiting(places, true, callers), callers);
+}
+
+TEST(PlacesTest, ARunOfAWorkerKeepsItsStatus) {
+  exec::Places places(1, CpuSet());
+  Interrupt never;
+  ASSERT_TRUE(Take(places).ok());
+  std::thread caller([&] {
+    EXPECT_EQ(places.Run(1, never, 1, false, [](auto&) { return absl::AbortedError("as it is"); }),
+              absl::AbortedError("as it is"));
+  });
+  AwaitWaiting(places, 1);
+  places.Release(1);
+  caller.join();
+}
+
+TEST(PlacesTest, ARunThatGaveUpNeverBegins) {
+  exec::Places places(1, CpuSet());
+  ASSERT_TRUE(Take(places).ok());
+  Interrupt late(absl::Now() + absl::Milliseconds(10), nullptr);
+  bool has_run = false;
+  const auto body = [&](auto&) {
+    has_run = true;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(places.Run(1, late, 1, false, body).code(), absl::StatusCode::kDeadlineExceeded);
+  places.Release(1);
+  EXPECT_EQ(Taken(places, 1), 1);
+  EXPECT_FALSE(has_run);
+}
+
+// A thread of the program may be bound to one CPU. Others do not follow it there.
+TEST(PlacesTest, WorkersHaveTheCpusOfThePlaces) {
+  const CpuSet all;
+  exec::Places places(1, all);
+  ASSERT_TRUE(Take(places).ok());
+  int cpus = 0;
+  std::thread caller([&] {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(sched_getcpu(), &first);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(first), &first), 0);
+    EXPECT_TRUE(RunIn(places, 1, false, [&](auto&) { cpus = CpuSet().count(); }).ok());
+  });
+  AwaitWaiting(places, 1);
+  places.Release(1);
+  caller.join();
+  EXPECT_EQ(cpus, all.count());
+}
+
 TEST(PlacesTest, ARunSharesWithThoseWhoWait) {
-  exec::Places places(4);
+  exec::Places places(4, CpuSet());
   ASSERT_EQ(Taken(places, 4), 4);
   std::thread other([&] { EXPECT_EQ(Taken(places, 4), 2); });
   AwaitWaiting(places, 1);
@@ -147,20 +258,21 @@ TEST(PlacesTest, ARunSharesWithThoseWhoWait) {
 }
 
 TEST(PlacesTest, AdaptingGivesARunMoreThreads) {
-  exec::Places places(4);
+  exec::Places places(4, CpuSet());
   ASSERT_EQ(Taken(places, 2), 2);
-  Interrupt never;
-  exec::RunPlaces run(places, 4);
-  ASSERT_TRUE(run.Acquire(never, 0).ok());
-  EXPECT_EQ(run.held(), 2);
-  places.Release(2);
-  run.Adapt();
-  EXPECT_EQ(run.held(), 4);
-  EXPECT_EQ(NumThreads(), 4);
+  const absl::Status status = RunIn(places, 4, false, [&](exec::RunPlaces& run) {
+    EXPECT_EQ(run.held(), 2);
+    places.Release(2);
+    run.Adapt();
+    EXPECT_EQ(run.held(), 4);
+    EXPECT_EQ(NumThreads(), 4);
+  });
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_EQ(Taken(places, 4), 4);
 }
 
 TEST(PlacesTest, RefusesToLetTooManyWait) {
-  exec::Places places(1);
+  exec::Places places(1, CpuSet());
   ASSERT_TRUE(Take(places).ok());
   Interrupt never;
   EXPECT_EQ(places.Acquire(1, never, 0).status().code(), absl::StatusCode::kUnavailable);

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "attnrun/session.h"
 #include "session/in_child.h"
@@ -42,6 +45,25 @@ TEST(ForkTest, AnIdleSessionRunsInAChildOnAllItsThreads) {
   EXPECT_TRUE(
       InChild([&] { return Threads() == 1 && session.Run(inputs).ok() && Threads() == 2; }));
   EXPECT_TRUE(session.Run(inputs).ok());
+}
+
+// Workers ran it: the child does not have them.
+TEST(ForkTest, AChildMayRunWhatManyThreadsRan) {
+  const std::string bytes = Product();
+  const Session session = Load(bytes);
+  const TensorMap inputs = Inputs();
+  const auto run_on_threads = [&] {
+    std::atomic<int> ok = 0;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&] { ok += session.Run(inputs).ok() ? 1 : 0; });
+    }
+    for (std::thread& caller : callers) caller.join();
+    return ok == 8;
+  };
+  EXPECT_TRUE(run_on_threads());
+  EXPECT_TRUE(InChild(run_on_threads));
+  EXPECT_TRUE(run_on_threads());
 }
 
 TEST(ForkTest, ASessionThatRanDuringTheForkRefusesTheChild) {

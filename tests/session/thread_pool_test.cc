@@ -73,6 +73,27 @@ TEST(ThreadPoolTest, RunsOfDifferentSessionsWaitForEachOther) {
   EXPECT_EQ(second->Run(Inputs()).status(), absl::OkStatus());
 }
 
+TEST(ThreadPoolTest, AnObserverIsCalledByItsCallerAfterWaiting) {
+  const auto pool = ThreadPool::Make(1).value();
+  const std::string bytes = Product('\x3e');
+  const auto session = Load(bytes, pool);
+  Occupant occupant(*session, Inputs());
+  std::thread caller([&] {
+    RunOptions options;
+    int calls = 0;
+    options.observer = [&, me = std::this_thread::get_id()](absl::string_view, const Tensor&) {
+      EXPECT_EQ(std::this_thread::get_id(), me);
+      ++calls;
+      return absl::OkStatus();
+    };
+    EXPECT_TRUE(session->Run(Inputs(), options).ok());
+    EXPECT_GT(calls, 0);
+  });
+  while (pool->waiting() == 0) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(occupant.Leave(), absl::OkStatus());
+  caller.join();
+}
+
 TEST(ThreadPoolTest, AnObserverMayRunAnotherSessionOfThePool) {
   const auto pool = ThreadPool::Make().value();
   const auto first = Load(Product('\x3e'), pool);

@@ -110,7 +110,7 @@ struct Request {
 
 // A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
 // proceed as there are CPUs for, with fewer threads each the more of them there are; the others wait
-// in order of arrival.
+// in order of arrival, and are computed by threads of the session instead of their callers'.
 // After fork() a child may use a session that no thread of the parent was running at that moment; a
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
 // When memory runs out, functions that return a status give kResourceExhausted and leave the session
