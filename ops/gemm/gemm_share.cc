@@ -87,7 +87,15 @@ void SetNext(PanelProduct& product, const PackedMatrix& b, const Next& next) {
   product.next = b.panel(next.panel) + next.depth.begin * PanelWidth();
   product.next_bytes = next.depth.size() * PanelWidth() * static_cast<int64_t>(sizeof(float));
 }
-void SetNext(PanelProduct& /*product*/, const NBitPanels& /*b*/, const Next& /*next*/) {}
+// The codes of the next panels come from memory while the tiles of these read copies.
+void SetNext(PanelProduct& product, const NBitPanels& b, const Next& next) {
+  product.next = nullptr;
+  product.next_bytes = 0;
+  const int64_t panels = std::min<int64_t>(b.num_panels() - next.panel, 2);
+  if (next.depth.size() != b.format().rows || panels <= 0) return;
+  product.next = reinterpret_cast<const float*>(b.panel(next.panel).data);
+  product.next_bytes = panels * b.panel_bytes();
+}
 // Nothing to prefetch: copies are in cache, and a B read in place is not contiguous.
 void SetNext(PanelProduct& /*product*/, const GemmProblem& /*b*/, const Next& /*next*/) {}
 

@@ -25,7 +25,7 @@ struct RunState {
   // Those so far.
   int64_t& body_runs;
   // As in RunContext.
-  RunPlaces* const places;
+  RunPlaces* const places = nullptr;
 };
 
 // The tensors of one run of one plan.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/together.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/exceptions.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "execution/step_run.h"
@@ -66,11 +69,16 @@ class TogetherRun {
     for (size_t r = 0; r < frames_.size(); ++r) {
       ATTNRUN_RETURN_IF_ERROR(SetInputs(plan_, absl::MakeSpan(buffers[r]->inputs), frames_[r]));
     }
-    for (size_t i = 0; i < plan_.steps().size(); ++i) {
-      const Step& step = plan_.steps()[i];
-      const absl::Status status = RunOne(step, joins_[i]);
-      if (!status.ok()) return Annotate(status, step.node->description());
-      Clear(step);
+    const absl::Span<const Step> steps = plan_.steps();
+    for (size_t i = 0; i < steps.size();) {
+      const size_t separate = CountSeparate(i);
+      if (separate > 0) {
+        ATTNRUN_RETURN_IF_ERROR(RunSeparately(steps.subspan(i, separate)));
+        i += separate;
+      } else {
+        ATTNRUN_RETURN_IF_ERROR(RunOne(steps[i], joins_[i]));
+        ++i;
+      }
     }
     for (RunBuffers* const request : buffers) request->outputs.clear();
     for (const int slot : plan_.outputs()) {
@@ -96,17 +104,40 @@ class TogetherRun {
 
   bool IsConstant(int slot) const { return slot < static_cast<int>(plan_.constants().size()); }
 
+  // The steps from here on that run once for each request. One with subgraphs is alone.
+  size_t CountSeparate(size_t first) const {
+    const auto is_separate = [&](size_t i) { return joins_[i].kind == JoinKind::kSeparate; };
+    const auto has_subgraphs = [&](size_t i) { return !plan_.steps()[i].subgraphs.empty(); };
+    if (is_separate(first) && has_subgraphs(first)) return 1;
+    size_t end = first;
+    while (end < joins_.size() && is_separate(end) && !has_subgraphs(end)) ++end;
+    return end - first;
+  }
+
   absl::Status RunOne(const Step& step, const Join& join) {
     if (join.kind == JoinKind::kShared) return RunShared(step);
-    if (join.kind == JoinKind::kJoined) {
-      ATTNRUN_ASSIGN_OR_RETURN(const std::optional<Lengths> lengths, JoinInputs(step, join));
-      if (lengths.has_value()) return RunJoined(step, join, *lengths);
-    }
-    return RunSeparately(step);
+    const auto lengths = JoinInputs(step, join);
+    if (!lengths.ok()) return Annotate(lengths.status(), step.node->description());
+    if (!lengths->has_value()) return RunSeparately({&step, 1});
+    return RunJoined(step, join, **lengths);
+  }
+
+  absl::Status RunIn(Frame& frame, const Step& step, const RunState& state) {
+    const absl::Status status = RunStep(step, frame, state);
+    return status.ok() ? status : Annotate(status, step.node->description());
+  }
+
+  absl::Status RunOnce(const Step& step) {
+    ATTNRUN_RETURN_IF_ERROR(RunIn(joined_, step, state_));
+    ForEachDead(step, [&](int slot) {
+      if (!places_[slot].is_separate) return;
+      for (Frame& frame : frames_) frame.Clear(slot);
+    });
+    return absl::OkStatus();
   }
 
   absl::Status RunShared(const Step& step) {
-    ATTNRUN_RETURN_IF_ERROR(RunStep(step, joined_, state_));
+    ATTNRUN_RETURN_IF_ERROR(RunOnce(step));
     for (const int slot : step.outputs) {
       for (size_t r = 0; slot >= 0 && r < frames_.size(); ++r)
         frames_[r].Set(slot, joined_.Get(slot));
@@ -148,7 +179,7 @@ class TogetherRun {
   }
 
   absl::Status RunJoined(const Step& step, const Join& join, const Lengths& lengths) {
-    ATTNRUN_RETURN_IF_ERROR(RunStep(step, joined_, state_));
+    ATTNRUN_RETURN_IF_ERROR(RunOnce(step));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0) continue;
       places_[step.outputs[i]] = {true, false, join.output_axes[i], lengths};
@@ -173,24 +204,72 @@ class TogetherRun {
     place.is_separate = true;
   }
 
-  absl::Status RunSeparately(const Step& step) {
-    for (const InputRef& input : step.inputs) Separate(input.slot);
-    for (const auto& [name, plan] : step.subgraphs) {
-      for (const auto& [here, outside] : plan->captures()) Separate(outside);
+  // Runs steps that follow each other, request by request.
+  absl::Status RunSeparately(absl::Span<const Step> steps) {
+    for (const Step& step : steps) {
+      for (const InputRef& input : step.inputs) Separate(input.slot);
+      for (const auto& [name, plan] : step.subgraphs) {
+        for (const auto& [here, outside] : plan->captures()) Separate(outside);
+      }
     }
-    for (Frame& frame : frames_) ATTNRUN_RETURN_IF_ERROR(RunStep(step, frame, state_));
-    for (const int slot : step.outputs) {
-      if (slot >= 0) places_[slot] = Place();
+    ATTNRUN_RETURN_IF_ERROR(AreAlike(steps) ? RunInParallel(steps) : RunInTurn(steps));
+    for (const Step& step : steps) {
+      for (const int slot : step.outputs) {
+        if (slot >= 0) places_[slot] = Place();
+      }
+      ForEachDead(step, [&](int slot) { joined_.Clear(slot); });
     }
     return absl::OkStatus();
   }
 
-  // Frees what no later step reads, in the frames where the step did not run.
-  void Clear(const Step& step) {
-    const auto clear = [&](int slot) {
-      joined_.Clear(slot);
-      for (Frame& frame : frames_) frame.Clear(slot);
-    };
+  absl::Status RunInTurn(absl::Span<const Step> steps) {
+    for (Frame& frame : frames_) {
+      for (const Step& step : steps) ATTNRUN_RETURN_IF_ERROR(RunIn(frame, step, state_));
+    }
+    return absl::OkStatus();
+  }
+
+  // Each request on a thread.
+  absl::Status RunInParallel(absl::Span<const Step> steps) {
+    // Only the thread of the run may take threads or give them up.
+    const RunState state = {state_.options,  state_.allocator,      state_.interrupt, state_.start,
+                            state_.observer, state_.most_body_runs, state_.body_runs};
+    std::vector<absl::Status> statuses(frames_.size());
+    ParallelFor(static_cast<int64_t>(frames_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        for (const Step& step : steps) {
+          if (statuses[r].ok()) statuses[r] = RunIn(frames_[r], step, state);
+        }
+      }
+    });
+    const auto failed = absl::c_find_if_not(statuses, [](const auto& s) { return s.ok(); });
+    return failed == statuses.end() ? absl::OkStatus() : *failed;
+  }
+
+  // True if no request keeps a thread busy while others have nothing to do: the work of a request is
+  // about that of reading its inputs.
+  bool AreAlike(absl::Span<const Step> steps) const {
+    if (!steps[0].subgraphs.empty() || state_.options.profile != nullptr) return false;
+    size_t total = 0;
+    size_t most = 0;
+    for (const Frame& frame : frames_) {
+      size_t bytes = 0;
+      for (const Step& step : steps) {
+        for (const InputRef& input : step.inputs) {
+          if (input.slot < 0 || IsConstant(input.slot)) continue;
+          const Tensor& tensor = frame.Get(input.slot);
+          if (tensor.defined() && !tensor.is_sequence()) bytes += tensor.byte_size();
+        }
+      }
+      total += bytes;
+      most = std::max(most, bytes);
+    }
+    return most * 2 * NumThreads() <= total;
+  }
+
+  // Calls clear(slot) for what no later step reads: RunStep clears it in the frame of the step alone.
+  template <typename F>
+  static void ForEachDead(const Step& step, F clear) {
     for (const int slot : step.dead) clear(slot);
     for (const InputRef& input : step.inputs) {
       if (input.last_use) clear(input.slot);

@@ -37,6 +37,7 @@ class PlanTester {
   }
 
   const Graph& graph() const { return *graph_; }
+  const exec::Plan& plan() const { return *plan_; }
 
  private:
   std::unique_ptr<Graph> graph_;
