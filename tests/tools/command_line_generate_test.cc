@@ -69,6 +69,8 @@ TEST_F(GenerateTest, BenchMeasuresPromptsAndNewTokens) {
   EXPECT_THAT(Attnrun(arguments).out, HasSubstr("of the "));
   EXPECT_THAT(Attnrun("bench . --generate --prompt-tokens 1").err, HasSubstr("--prompt-tokens"));
   EXPECT_EQ(Attnrun("bench . --generate --sweep sequence=1,2").status, 2);
+  EXPECT_THAT(Attnrun("bench . --generate --dim batch=2").err,
+              HasSubstr("--dim: bench --generate"));
 }
 
 TEST_F(GenerateTest, PrintsTheReport) {
@@ -199,6 +201,15 @@ TEST_F(GenerateTest, FindsFilesInTheSubfolderOnnx) {
   fs::create_directories(folder_ / "onnx");
   fs::rename(folder_ / "model.onnx", folder_ / "onnx" / "model_q4.onnx");
   EXPECT_THAT(Tokens("--prompt-ids 4"), ElementsAre(TokenIds{5, 6, 7}));
+}
+
+TEST_F(GenerateTest, SaysWhichOptionsHaveNoEffect) {
+  const std::string greedy = "generate . --prompt-ids 4 --max-new-tokens 2 --json ";
+  const auto found = Attnrun(greedy + "--top-k 3 --ignore-eos --eos-token-id 5");
+  EXPECT_EQ(found.status, 0);
+  EXPECT_THAT(found.err, HasSubstr("--top-k has no effect without --do-sample"));
+  EXPECT_THAT(found.err, HasSubstr("--eos-token-id has no effect beside --ignore-eos"));
+  EXPECT_EQ(Attnrun(greedy + "--top-k 3 --do-sample --ignore-eos").err, "");
 }
 
 TEST_F(GenerateTest, BadUsageIsStatus2) {

@@ -17,6 +17,13 @@ std::string VariedDim(const Options& options) {
   return options.stream.has_value() ? options.stream->dim : "";
 }
 
+// An option for inputs, which a decoder does not get by name; empty if there is none.
+std::string InputOption(const InputOptions& inputs) {
+  if (!inputs.archive.empty()) return "--inputs";
+  if (!inputs.files.empty()) return "--input";
+  return inputs.dims.empty() ? "" : "--dim";
+}
+
 // True if both paths lead to one file, which may not exist yet.
 bool IsSameFile(const std::string& a, const std::string& b) {
   std::error_code ignored;
@@ -69,6 +76,10 @@ std::string Contradiction(const Options& options) {
   std::string overwritten = Overwritten(options);
   if (!overwritten.empty()) return overwritten;
   if (options.graph && options.json) return "--graph prints text; leave out --json";
+  if (options.generation_bench.has_value()) {
+    const std::string given = InputOption(options.inputs);
+    if (!given.empty()) return given + ": bench --generate makes prompts (--prompt-tokens)";
+  }
   const std::string varied = VariedDim(options);
   if (!varied.empty() && options.inputs.dims.count(varied) > 0) {
     return absl::StrCat("--dim ", varied, ": the measurement varies it");

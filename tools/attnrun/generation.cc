@@ -12,6 +12,7 @@
 #include "tools/attnrun/arrays.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/generation_ids.h"
+#include "tools/attnrun/generation_options.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/progress.h"
 
@@ -98,6 +99,19 @@ absl::Status UpdateConfig(const GenerationArguments& arguments, GenerationConfig
       UpdateGenerationConfig(arguments.SettingsJson(), /*strict=*/true, config));
   if (arguments.ignore_eos) config.eos_token_id.clear();
   return absl::OkStatus();
+}
+
+// Says which options have no effect beside the others.
+void WarnOfUnused(const GenerationArguments& arguments, const GenerationConfig& config) {
+  constexpr const char* kOfSampling[] = {"temperature", "top_k",          "top_p",     "min_p",
+                                         "typical_p",   "epsilon_cutoff", "eta_cutoff"};
+  for (const char* name : kOfSampling) {
+    if (config.do_sample || arguments.settings.count(name) == 0) continue;
+    std::cerr << "attnrun: " << OptionOf(name) << " has no effect without --do-sample\n";
+  }
+  if (arguments.ignore_eos && arguments.settings.count("eos_token_id") > 0) {
+    std::cerr << "attnrun: --eos-token-id has no effect beside --ignore-eos\n";
+  }
 }
 
 Json ToJson(const GeneratedSequence& sequence) {
@@ -199,6 +213,7 @@ absl::StatusOr<int> GenerateTokens(const Options& options) {
                            Generator::Load(options.model, options.session, generation));
   GenerationConfig config = generator.config();
   ATTNRUN_RETURN_IF_ERROR(UpdateConfig(arguments, config));
+  WarnOfUnused(arguments, config);
   const absl::Status check = CheckGenerationConfig(config);
   if (!check.ok() && !CheckGenerationConfig(alone).ok()) {
     std::cerr << "attnrun: " << check.message() << "\n";

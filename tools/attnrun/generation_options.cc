@@ -65,10 +65,6 @@ constexpr Setting kLists[] = {
     {"forced_eos_token_id", "ID,ID,...", "The last token that the length allows"},
 };
 
-std::string OptionOf(absl::string_view name) {
-  return absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}));
-}
-
 TokenIds ReadIds(const std::string& option, const std::string& text) {
   const absl::StatusOr<TokenIds> ids = ParseIds(text);
   if (!ids.ok()) throw CLI::ValidationError(absl::StrCat(option, ": ", ids.status().message()));
@@ -172,6 +168,10 @@ void AddFlag(CLI::App& app, GenerationArguments& arguments, const std::string& o
 }
 
 }  // namespace
+
+std::string OptionOf(absl::string_view setting) {
+  return absl::StrCat("--", absl::StrReplaceAll(setting, {{"_", "-"}}));
+}
 
 std::string GenerationArguments::SettingsJson() const {
   const auto append = [](std::string* out, const auto& setting) {

@@ -191,8 +191,9 @@ void AddSessionOptions(CLI::App& app, Options& options) {
   app.add_flag("--verify-weight-cache", options.session.verify_weight_cache,
                "Check all packed weights, even if no time or size of a file has changed")
       ->needs("--weight-cache");
-  app.add_flag("--no-mmap{false}", options.session.map_files,
-               "Copy the model into memory, so that its files may change while it runs");
+  app.add_flag_callback(
+      "--no-mmap", [&options] { options.session.map_files = false; },
+      "Copy the model into memory, so that its files may change while it runs");
 }
 
 void AddExpectOptions(CLI::App& app, Options& options) {
