@@ -84,11 +84,11 @@ class View {
   friend bool operator==(const View& a, const View& b) {
     return a.offset_ == b.offset_ && a.axes_ == b.axes_;
   }
-  // For messages of tests, in the form "64+[B:768 S:64 (12:3 64)]".
   // The positions of one axis that the view has of a dense tensor of extents `dims`, if it has all
   // of the other axes and not all of that one; nullopt if it is something else.
   std::optional<AxisPart> PartOf(absl::Span<const SymInt> dims) const;
 
+  // For messages of tests, in the form "64+[B:768 S:64 (12:3 64)]".
   std::string ToString() const;
 
  private:

@@ -55,15 +55,8 @@ class Placement {
   std::optional<ops::HeadLayout> Layout(SymInt offset) const {
     ops::HeadLayout layout;
     for (size_t i = 0; i < dims_.size(); ++i) {
-      int64_t start = 0;
-      if (const auto whole = SymInt::DivideExactly(offset, strides_[i]);
-          whole.has_value() && whole->constant().has_value()) {
-        start = *whole->constant();
-        offset = SymInt(0);
-      } else if (offset.constant().has_value() && strides_[i].constant().has_value()) {
-        start = *offset.constant() / *strides_[i].constant();
-        offset = offset - SymInt(start) * strides_[i];
-      }
+      const int64_t start = WholeSteps(offset, strides_[i]);
+      offset = offset - SymInt(start) * strides_[i];
       auto axis = MakeAxis(placed_[i], start, dims_[i]);
       if (!axis.has_value()) return std::nullopt;
       layout.axes.push_back(*std::move(axis));
@@ -73,6 +66,20 @@ class Placement {
   }
 
  private:
+  // How often the stride goes into an offset, term by term: once into 48*s for 32*s.
+  static int64_t WholeSteps(const SymInt& offset, const SymInt& stride) {
+    const auto exactly = SymInt::DivideExactly(offset, stride);
+    if (exactly.has_value() && exactly->constant().has_value()) return *exactly->constant();
+    int64_t whole = 0;
+    for (const SymInt& term : offset.Terms()) {
+      const SymInt common = SymInt::CommonFactor(term, stride);
+      const auto number = SymInt::DivideExactly(term, common)->constant();
+      const auto divisor = SymInt::DivideExactly(stride, common)->constant();
+      if (number.has_value() && divisor.has_value()) whole += *number / *divisor;
+    }
+    return whole;
+  }
+
   static bool Fits(const SymInt& size, int64_t step, const SymInt& extent) {
     if (size * SymInt(step) == extent) return true;
     // The axis may hold samples and heads folded together, such as 4 heads in 4 * batch.
@@ -98,6 +105,8 @@ class Placement {
       axis.factors.push_back({factor.role, has_rest ? ops::HeadLayout::kRest : *size});
       covered = factor.step * size.value_or(1);
     }
+    const auto end = extent.constant();
+    if (!has_rest && end.has_value() && start + covered > *end) return std::nullopt;
     absl::c_reverse(axis.factors);
     const bool whole = axis.factors.size() == 1 && start == 0 && extent.is_constant(covered);
     if (whole) axis.factors[0].size = ops::HeadLayout::kRest;
