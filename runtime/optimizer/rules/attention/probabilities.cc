@@ -51,9 +51,9 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
 // Follows Where(mask, 0, p), or p times the mask as numbers, if it has the mask of the scores.
 Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result,
                       Facts& facts) {
-  // Beside a key that the mask leaves, one of this score has the weight 0: scores near it would be a
-  // multiple of 8.
-  constexpr double kFarBelow = -1e8;
+  // Beside a key that the mask leaves, one of this score has the weight 0, since exp(-104) is 0 in
+  // float32: the scores of a model do not all lie near -10,000, which NeMo masks with.
+  constexpr double kFarBelow = -1e4;
   if (scores == nullptr || scores->masks.size() != 1 || scores->mask_value > kFarBelow ||
       probabilities->consumers().size() != 1) {
     return probabilities;
