@@ -63,7 +63,7 @@ bool KeepsExtent(const Value* input, const Value* output, int axis) {
 
 StateKind KindOf(const Trail& trail) {
   if (trail.overwrites) return StateKind::kWritten;
-  if (!trail.appends) return StateKind::kReplaced;
+  if (!trail.appends || trail.is_part) return StateKind::kReplaced;
   return trail.cuts ? StateKind::kWindow : StateKind::kAppended;
 }
 

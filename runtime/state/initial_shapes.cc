@@ -30,6 +30,7 @@ class Shapes {
             absl::StrCat("no state can be made: the model does not state the rank of input ",
                          Quoted(input.name)));
       }
+      if (value.kind == StateKind::kReplaced) ATTNRUN_RETURN_IF_ERROR(CheckReplaced(input));
       Shape& shape = shapes.emplace_back();
       for (size_t axis = 0; axis < input.shape->size(); ++axis) {
         shape.push_back(ExtentOf(value, input.name, (*input.shape)[axis], axis));
@@ -42,6 +43,27 @@ class Shapes {
   const ValueInfo& InfoOf(const StateValue& value) const {
     return *absl::c_find_if(inputs_,
                             [&](const ValueInfo& info) { return info.name == value.input; });
+  }
+
+  // A cache of another layout than those that are appended to, such as [2,batch,heads,past,size], looks
+  // like a value that each run computes anew. How many positions it begins with is then not known.
+  absl::Status CheckReplaced(const ValueInfo& input) const {
+    for (size_t axis = 1; axis < input.shape->size(); ++axis) {
+      const Dim& dim = (*input.shape)[axis];
+      if (dim.is_fixed() || IsBatch(dim)) continue;
+      return absl::UnimplementedError(
+          absl::StrCat("no state can be made: nothing is appended to input ", Quoted(input.name),
+                       " along an axis ", "that is known, and its extent ", Quoted(dim.symbol),
+                       " is not fixed"));
+    }
+    return absl::OkStatus();
+  }
+
+  // True if an input has this extent in front.
+  bool IsBatch(const Dim& dim) const {
+    return absl::c_any_of(inputs_, [&](const ValueInfo& input) {
+      return input.shape.has_value() && !input.shape->empty() && (*input.shape)[0] == dim;
+    });
   }
 
   int64_t ExtentOf(const StateValue& value, const std::string& input, const Dim& dim, size_t axis) {

@@ -113,6 +113,7 @@ class Walk {
   }
 
   static Trail Cut(const Node& node, Trail trail) {
+    if (node.op_type() == "Gather" && OnlyConstant(node, 1).has_value()) trail.is_part = true;
     // All but the last cut let through fewer.
     if (!trail.appends && !trail.cuts) trail.window = LastPositions(node);
     trail.cuts = true;

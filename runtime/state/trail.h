@@ -15,6 +15,8 @@ struct Trail {
   bool appends = false;
   bool cuts = false;
   bool overwrites = false;
+  // An index takes a part of the input, such as the keys out of keys and values in one tensor.
+  bool is_part = false;
   // The operator that appends knows the length of its input, which may be longer.
   bool has_length = false;
   // The positions that are left behind an operator that appends; 0 if they are not known.

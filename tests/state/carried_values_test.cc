@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "support/graph_builder.h"
 
 namespace attnrun {
@@ -75,6 +76,21 @@ TEST(CarriedValuesTest, AnInputWithoutTheAxisIsReplaced) {
   Value* longer = b.Op("Concat", {b.Op("Reshape", {cache, shape}), step}, {{"axis", int64_t{3}}});
   b.Output(b.Op("Reshape", {longer, b.Input("c", DataType::kInt64, {"rank"})}));
   EXPECT_THAT(FoundIn(b), ElementsAre(Carries("a", StateKind::kReplaced, -1)));
+}
+
+// Keys and values in one tensor: the output is put together anew.
+TEST(CarriedValuesTest, APartOfAnInputIsNotAppendedTo) {
+  GraphBuilder b;
+  Value* cache = b.Input("past", DataType::kFloat, {2, "batch", 2, "positions", 8});
+  std::vector<Value*> parts;
+  for (const int64_t i : {0, 1}) {
+    Value* part = b.Op("Gather", {cache, b.Constant<int64_t>(absl::StrCat("at", i), {}, {i})});
+    Value* step = b.Input(absl::StrCat("step", i), DataType::kFloat, {"batch", 2, "step", 8});
+    Value* appended = b.Op("Concat", {part, step}, {{"axis", int64_t{2}}});
+    parts.push_back(b.Op("Unsqueeze", {appended, b.Constant<int64_t>("front", {1}, {0})}));
+  }
+  b.Output(b.Op("Concat", parts, {{"axis", int64_t{0}}}));
+  EXPECT_THAT(FoundIn(b), ElementsAre(Carries("past", StateKind::kReplaced, -1)));
 }
 
 TEST(CarriedValuesTest, AWindowDropsPositions) {
