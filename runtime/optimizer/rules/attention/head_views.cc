@@ -90,6 +90,20 @@ class Placement {
            *size.constant() * step <= *extent.constant();
   }
 
+  // True if all that the factors count from `start` on lies on the axis. A view may leave it, as do
+  // the last head of a sample and the first one of the next.
+  static bool EndsWithin(const std::vector<Placed>& placed, int64_t start, const SymInt& extent) {
+    int64_t last = start;
+    for (const Placed& factor : placed) {
+      const auto size = factor.size.constant();
+      // The outermost factor fills the axis with steps.
+      if (!size.has_value()) return last < factor.step;
+      last += (*size - 1) * factor.step;
+    }
+    if (extent.constant().has_value()) return last < *extent.constant();
+    return start == 0 || (extent.Terms().size() == 1 && last < extent.coefficient());
+  }
+
   static std::optional<ops::HeadLayout::Axis> MakeAxis(std::vector<Placed> placed, int64_t start,
                                                        const SymInt& extent) {
     ops::HeadLayout::Axis axis;
@@ -105,8 +119,7 @@ class Placement {
       axis.factors.push_back({factor.role, has_rest ? ops::HeadLayout::kRest : *size});
       covered = factor.step * size.value_or(1);
     }
-    const auto end = extent.constant();
-    if (!has_rest && end.has_value() && start + covered > *end) return std::nullopt;
+    if (!EndsWithin(placed, start, extent)) return std::nullopt;
     absl::c_reverse(axis.factors);
     const bool whole = axis.factors.size() == 1 && start == 0 && extent.is_constant(covered);
     if (whole) axis.factors[0].size = ops::HeadLayout::kRest;

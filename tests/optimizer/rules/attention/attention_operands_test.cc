@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "support/attention_graph.h"
+#include "support/graph_parts.h"
 
 namespace attnrun::testing {
 namespace {
@@ -53,6 +56,27 @@ TEST(AttentionOperandsTest, NoAxisIsLost) {
   });
   EXPECT_EQ(test.Count("attnrun.Attention"), 1);
   test.ExpectSameResults(kAttentionTolerance);
+}
+
+// As diffusers' attention in slices: samples and heads [2,4] are folded, and some of the eight are
+// taken. Those of two samples have no layout in the packed tensor, where the channels of K follow
+// those of Q.
+TEST(AttentionOperandsTest, SlicesOfFoldedHeadsReadTheirOwnChannels) {
+  for (const auto& [first, end] : {std::pair(0, 4), {2, 4}, {6, 8}, {3, 7}, {1, 5}, {3, 5}}) {
+    OptimizerTester test([first = first, end = end](GraphBuilder& b) {
+      Value* packed = b.Input("packed", DataType::kFloat, {2, "seq", 96});
+      const auto heads = [&](int64_t start) {
+        Value* rows = Shaped(b, Sliced(b, packed, start, start + 32, -1), {2, -1, 4, 8});
+        Value* folded = Shaped(b, Transposed(b, rows, {0, 2, 1, 3}), {8, -1, 8});
+        return Sliced(b, folded, first, end, 0);
+      };
+      Value* scores = b.Op("MatMul", {heads(0), Transposed(b, heads(32), {0, 2, 1})});
+      Value* p = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
+      b.Output(b.Op("MatMul", {p, heads(64)}));
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1) << first;
+    for (const int64_t seq : {1, 3, 8}) test.Dim("seq", seq).ExpectSameResults(kAttentionTolerance);
+  }
 }
 
 }  // namespace

@@ -38,5 +38,15 @@ TEST(HeadViewsTest, HeadsOfTwoSamplesHaveNone) {
   EXPECT_EQ(LayoutOfHeads(*folded->Sliced(0, 3, 2), base), "none");
 }
 
+// Rows from the second one on, up to the first of the next head.
+TEST(HeadViewsTest, PositionsOfTwoHeadsHaveNone) {
+  const std::vector<SymInt> base = {4, kSeq, 8};
+  const auto folded = opt::View::Dense(base).Reshaped({kSeq * 4, 8});
+  ASSERT_TRUE(folded.has_value());
+  const auto rows = folded->Sliced(0, 1, kSeq);
+  EXPECT_EQ(LayoutOfHeads(rows->Unsqueezed(0), base), "none");
+  EXPECT_EQ(LayoutOfHeads(folded->Sliced(0, 0, kSeq)->Unsqueezed(0), base), "() s h");
+}
+
 }  // namespace
 }  // namespace attnrun
