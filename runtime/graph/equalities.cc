@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/equalities.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -34,11 +35,31 @@ SymInt ReplacedTerm(const SymInt& difference) {
   return longest;
 }
 
+// True if `of` is the number, or broadcasts it with others.
+bool Broadcasts(const SymInt& of, const SymInt& number) {
+  const auto operands = of.OperandsOf("broadcast");
+  return of == number || (operands.has_value() && (Broadcasts(operands->first, number) ||
+                                                   Broadcasts(operands->second, number)));
+}
+
+// For broadcast(broadcast(b, x), y) = b, the operand that broadcasts b, which is b as well: it is unless
+// b is 1; and if b is 1, then so are all operands.
+std::optional<SymInt> BroadcastWithin(const SymInt& whole, const SymInt& b) {
+  const auto operands = whole.OperandsOf("broadcast");
+  if (!operands.has_value()) return std::nullopt;
+  for (const SymInt& part : {operands->first, operands->second}) {
+    if (part != b && Broadcasts(part, b)) return part;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Equalities::Add(const SymInt& a, const SymInt& b, const std::string& node) {
   constexpr size_t kMost = 32;
   if (a == b || list_.size() == kMost) return false;
+  if (const auto part = BroadcastWithin(a, b)) return Add(*part, b, node);
+  if (const auto part = BroadcastWithin(b, a)) return Add(*part, a, node);
   SymInt difference = Reduced(a) - Reduced(b);
   if (difference.constant().has_value() || !difference.IsComputable()) return false;
   const SymInt common = SymInt::CommonFactor(difference, 0);

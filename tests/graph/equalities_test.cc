@@ -51,6 +51,24 @@ TEST(EqualitiesTest, ProductsOfQuotientsBecomeNumbers) {
   EXPECT_EQ(known.Reduced(rows * columns * kBatch + 5 * rows), kBatch * 16 + rows * 5);
 }
 
+// Scores of `keys` columns, to which a bias and then a mask are added, before a product with `keys`
+// rows: the bias has as many columns or one.
+TEST(EqualitiesTest, AnOperandOfABroadcastToItselfStays) {
+  const SymInt keys = kBatch + kMemory;
+  const SymInt biased = SymInt::Opaque("broadcast", keys, kSide);
+  const SymInt masked = SymInt::Opaque("broadcast", biased, SymInt::Opaque("min", kSide, keys));
+  for (const bool first : {false, true}) {
+    Equalities known;
+    EXPECT_TRUE(first ? known.Add(masked, keys, "") : known.Add(keys, masked, ""));
+    EXPECT_EQ(known.Reduced(biased * 4), keys * 4);
+  }
+  // Other operands may be anything.
+  Equalities known;
+  const SymInt other = SymInt::Opaque("broadcast", kSide, kMemory);
+  EXPECT_TRUE(known.Add(SymInt::Opaque("broadcast", other, kBatch), kBatch, ""));
+  EXPECT_EQ(known.Reduced(other), other);
+}
+
 TEST(EqualitiesTest, ChainsAreFollowedToTheEnd) {
   Equalities known;
   EXPECT_TRUE(known.Add(kSide, kMemory, ""));
