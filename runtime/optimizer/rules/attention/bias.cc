@@ -28,11 +28,11 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
   return at_least(where->input(1)) && at_least(where->input(2));
 }
 
-// A bool mask as a bias: 0, or the mask value where the mask excludes a key.
-Value* AsBias(Patch& patch, Value* mask, const ScoreBias& bias, DataType type) {
-  Value* open = patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed =
-      patch.Constant("closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY)}));
+// A bool mask as a bias: the sum of those before it, or 0, and the mask value where the mask excludes a
+// key. It is not added: a key that is masked twice is no lower than others, and a row may have no others.
+Value* MaskedSum(Patch& patch, Value* mask, const ScoreBias& bias, Value* sum, DataType type) {
+  Value* open = sum != nullptr ? sum : patch.Constant("open", FromDoubles(type, {}, {0.0}));
+  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed * bias.factor}));
   if (bias.negated) std::swap(open, closed);
   return patch.Op("Where", {mask, open, closed});
 }
@@ -72,19 +72,22 @@ ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, const HeadA
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {
   Value* sum = nullptr;
+  DataType type = DataType::kFloat;
   for (size_t i = 0; i < scores.biases.size();) {
     const ScoreBias bias = NextBias(patch, facts, scores, axes, i);
-    const DataType type =
-        bias.closed.has_value() ? DataType::kFloat : facts.TypeOf(bias.operand.value);
+    if (!bias.closed.has_value()) type = facts.TypeOf(bias.operand.value);
     Value* value = ToHeadAxes(patch, facts, bias.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
-    if (bias.closed.has_value()) value = AsBias(patch, value, bias, type);
-    if (bias.factor != 1) {
-      Value* factor = patch.Constant("factor", FromDoubles(type, {}, {bias.factor}));
-      value = patch.Op("Mul", {value, factor});
+    if (bias.closed.has_value()) {
+      sum = MaskedSum(patch, value, bias, sum, type);
+    } else {
+      if (bias.factor != 1) {
+        Value* factor = patch.Constant("factor", FromDoubles(type, {}, {bias.factor}));
+        value = patch.Op("Mul", {value, factor});
+      }
+      sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
     }
-    sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
     const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
     if (i == scores.floored && low) {
       Value* floor = patch.Constant("floor", FromDoubles(type, {}, {scores.floor}));

@@ -26,6 +26,29 @@ TEST(AttentionScoresTest, ScoresAbsorbedByTheBiasStayAbsorbed) {
   test.ExpectSameResults(kAttentionTolerance);
 }
 
+// Two masks, of the scores and then of the scores with a bias, before another bias: a key that both
+// exclude has the score of those that one excludes. In a row without any key all have the same weight.
+TEST(AttentionScoresTest, AKeyThatIsMaskedTwiceIsNoLower) {
+  constexpr float kLeast = std::numeric_limits<float>::lowest();
+  for (const bool bias_between : {false, true}) {
+    OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
+      s = b.Op("Where",
+               {b.Input("first", DataType::kBool, {"batch", 1, 1, "seq"}), s, Number(b, kLeast)});
+      Value* bias = b.Input("bias", DataType::kFloat, {"batch", 1, 1, "seq"});
+      if (bias_between) s = b.Op("Add", {s, bias});
+      s = b.Op("Where",
+               {b.Input("second", DataType::kBool, {"batch", 1, 1, "seq"}), Number(b, kLeast), s});
+      return b.Op("Add", {s, b.Input("last", DataType::kFloat, {"batch", 1, 1, "seq"})});
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    test.Dim("seq", 3).Feed("first", MakeBool({3, 1, 1, 3}, {0, 0, 1, 1, 1, 0, 0, 0, 0}));
+    test.Feed("second", MakeBool({3, 1, 1, 3}, {1, 0, 1, 0, 1, 0, 1, 1, 1}));
+    const std::vector<float> low = {kLeast, 0, 1, 1, kLeast, 0, 2, 0, kLeast};
+    test.Feed("bias", Make<float>({3, 1, 1, 3}, low));
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
 // XGLM raises the sum of scores and mask to the lowest float, so that a fully masked row becomes an
 // average.
 TEST(AttentionScoresTest, AFloorUnderTheMaskedScoresIsFused) {
