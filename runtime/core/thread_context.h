@@ -11,7 +11,7 @@ namespace attnrun {
 struct ThreadContext {
   // The threads that ParallelFor uses; 0 until it is known.
   int num_threads = 0;
-  // On which those of a team run that is started for this thread; null for those of this thread.
+  // The threads of teams that are started for this thread run on these; null: where it runs itself.
   const CpuSet* cpus = nullptr;
   // True inside a body of Team::Run.
   bool in_team = false;
