@@ -102,6 +102,21 @@ bool SharesAlike(const Node& node, Facts& facts) {
   return k.has_value() && v.has_value() && k->Extent(kHeadAxis) == v->Extent(kHeadAxis);
 }
 
+// True if masks, biases and sinks [.., N, S, T] are the same for all heads: those of a part's heads alone
+// are not those of the others.
+bool MasksHeadsAlike(const Node& node, Facts& facts) {
+  constexpr int kHeadsFromEnd = 3;
+  using Attention = ops::FusedAttention;
+  return absl::c_all_of(
+      std::array{Attention::kMask, Attention::kBias, Attention::kSinks}, [&](int operand) {
+        const Value* value = node.input(operand);
+        if (value == nullptr) return true;
+        const std::vector<SymInt>* dims = facts.DimsOf(value);
+        if (dims == nullptr) return false;
+        return std::ssize(*dims) < kHeadsFromEnd || dims->end()[-kHeadsFromEnd].is_constant(1);
+      });
+}
+
 // One layout for the heads of an operand of all the attentions. K and V may leave out the axis of
 // heads where all attentions read the same one.
 std::optional<ops::HeadLayout> JoinedLayout(const std::vector<Source>& parts, size_t operand,
@@ -128,6 +143,11 @@ std::optional<AttributeMap> JoinedAttributes(const std::vector<Source>& parts, c
     context.Miss(concat,
                  absl::StrCat(part.node->description(), " has other inputs or attributes than ",
                               first.description()));
+    return std::nullopt;
+  }
+  if (!MasksHeadsAlike(first, context.facts)) {
+    context.Miss(concat,
+                 absl::StrCat(first.description(), " masks each of its heads in its own way"));
     return std::nullopt;
   }
   AttributeMap attributes = first.attributes();

@@ -124,16 +124,23 @@ TEST(JoinHeadsTest, JoinsHeadsThatAreStacked) {
   }
 }
 
-// Attentions of two heads each, of which the second pair may share its keys.
-OptimizerTester Pairs(bool same_keys, const std::vector<int64_t>& order, int64_t axis) {
+// Attentions of two heads each, of which the second pair may share its keys. Both may have a bias, of
+// one head or of two.
+OptimizerTester Pairs(bool same_keys, const std::vector<int64_t>& order, int64_t axis,
+                      int64_t bias_heads = 0) {
   return OptimizerTester([&](GraphBuilder& b) {
     Value* packed = b.Input("packed", DataType::kFloat, {"batch", "sequence", 48});
+    std::vector<Value*> operands(3, packed);
+    if (bias_heads > 0) {
+      operands.push_back(
+          b.Input("bias", DataType::kFloat, {1, bias_heads, "sequence", "sequence"}));
+    }
     std::vector<Value*> pairs;
     for (const int64_t at : {0, 8}) {
       const auto layout = [](int64_t offset) {
         return absl::StrCat("b s ", offset, "+(n:2 h:", kSize, ")");
       };
-      Value* y = b.Op("attnrun::Attention", {packed, packed, packed},
+      Value* y = b.Op("attnrun::Attention", operands,
                       {{"q_layout", layout(at)},
                        {"k_layout", layout(16 + (same_keys ? 0 : at))},
                        {"v_layout", layout(32 + at)}});
@@ -152,6 +159,15 @@ TEST(JoinHeadsTest, JoinsSeveralHeadsEach) {
     EXPECT_EQ(test.Count("Concat"), 0);
     test.ExpectSameResults(kTolerance);
   }
+}
+
+// The bias of two heads is not that of four.
+TEST(JoinHeadsTest, PairsThatShareABiasOfEachHeadStay) {
+  EXPECT_EQ(Pairs(false, {0, 2, 1, 3}, 1, 1).Count("attnrun.Attention"), 1);
+  const OptimizerTester test = Pairs(false, {0, 2, 1, 3}, 1, 2);
+  ExpectApart(test, 2);
+  EXPECT_THAT(test.Misses("attention_heads"),
+              ElementsAre(HasSubstr("masks each of its heads in its own way")));
 }
 
 TEST(JoinHeadsTest, PairsThatShareKeysOrLieAlongOtherAxesStay) {
