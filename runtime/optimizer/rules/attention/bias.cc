@@ -32,7 +32,8 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
 // key. It is not added: a key that is masked twice is no lower than others, and a row may have no others.
 Value* MaskedSum(Patch& patch, Value* mask, const ScoreBias& bias, Value* sum, DataType type) {
   Value* open = sum != nullptr ? sum : patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed = patch.Constant("closed", FromDoubles(type, {}, {*bias.closed * bias.factor}));
+  Value* closed = patch.Constant(
+      "closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY) * bias.factor}));
   if (bias.negated) std::swap(open, closed);
   return patch.Op("Where", {mask, open, closed});
 }

@@ -66,15 +66,20 @@ class Placement {
   }
 
  private:
+  // a / b if that is a number.
+  static std::optional<int64_t> NumberOf(const SymInt& a, const SymInt& b) {
+    const auto quotient = SymInt::DivideExactly(a, b);
+    return quotient.has_value() ? quotient->constant() : std::nullopt;
+  }
+
   // How often the stride goes into an offset, term by term: once into 48*s for 32*s.
   static int64_t WholeSteps(const SymInt& offset, const SymInt& stride) {
-    const auto exactly = SymInt::DivideExactly(offset, stride);
-    if (exactly.has_value() && exactly->constant().has_value()) return *exactly->constant();
+    if (const auto exactly = NumberOf(offset, stride)) return *exactly;
     int64_t whole = 0;
     for (const SymInt& term : offset.Terms()) {
       const SymInt common = SymInt::CommonFactor(term, stride);
-      const auto number = SymInt::DivideExactly(term, common)->constant();
-      const auto divisor = SymInt::DivideExactly(stride, common)->constant();
+      const auto number = NumberOf(term, common);
+      const auto divisor = NumberOf(stride, common);
       if (number.has_value() && divisor.has_value()) whole += *number / *divisor;
     }
     return whole;
@@ -83,11 +88,11 @@ class Placement {
   static bool Fits(const SymInt& size, int64_t step, const SymInt& extent) {
     if (size * SymInt(step) == extent) return true;
     // The axis may hold samples and heads folded together, such as 4 heads in 4 * batch.
-    if (size.constant().has_value() && SymInt::DivideExactly(extent, size * SymInt(step))) {
-      return *size.constant() > 0;
-    }
-    return size.constant().has_value() && extent.constant().has_value() &&
-           *size.constant() * step <= *extent.constant();
+    const auto number = size.constant();
+    if (!number.has_value()) return false;
+    if (SymInt::DivideExactly(extent, size * SymInt(step))) return *number > 0;
+    const auto most = extent.constant();
+    return most.has_value() && *number * step <= *most;
   }
 
   // True if all that the factors count from `start` on lies on the axis. A view may leave it, as do
@@ -100,7 +105,7 @@ class Placement {
       if (!size.has_value()) return last < factor.step;
       last += (*size - 1) * factor.step;
     }
-    if (extent.constant().has_value()) return last < *extent.constant();
+    if (const auto number = extent.constant()) return last < *number;
     return start == 0 || (extent.Terms().size() == 1 && last < extent.coefficient());
   }
 
