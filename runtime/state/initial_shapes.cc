@@ -30,7 +30,9 @@ class Shapes {
             absl::StrCat("no state can be made: the model does not state the rank of input ",
                          Quoted(input.name)));
       }
-      if (value.kind == StateKind::kReplaced) ATTNRUN_RETURN_IF_ERROR(CheckReplaced(input));
+      if (value.kind == StateKind::kReplaced) {
+        ATTNRUN_RETURN_IF_ERROR(CheckReplaced(input.name, *input.shape));
+      }
       Shape& shape = shapes.emplace_back();
       for (size_t axis = 0; axis < input.shape->size(); ++axis) {
         shape.push_back(ExtentOf(value, input.name, (*input.shape)[axis], axis));
@@ -47,14 +49,13 @@ class Shapes {
 
   // A cache of another layout than those that are appended to, such as [2,batch,heads,past,size], looks
   // like a value that each run computes anew. How many positions it begins with is then not known.
-  absl::Status CheckReplaced(const ValueInfo& input) const {
-    for (size_t axis = 1; axis < input.shape->size(); ++axis) {
-      const Dim& dim = (*input.shape)[axis];
+  absl::Status CheckReplaced(const std::string& input, const std::vector<Dim>& dims) const {
+    for (size_t axis = 1; axis < dims.size(); ++axis) {
+      const Dim& dim = dims[axis];
       if (dim.is_fixed() || IsBatch(dim)) continue;
-      return absl::UnimplementedError(
-          absl::StrCat("no state can be made: nothing is appended to input ", Quoted(input.name),
-                       " along an axis ", "that is known, and its extent ", Quoted(dim.symbol),
-                       " is not fixed"));
+      return absl::UnimplementedError(absl::StrCat(
+          "no state can be made: nothing is appended to input ", Quoted(input),
+          " along an axis that is known, and its extent ", Quoted(dim.symbol), " is not fixed"));
     }
     return absl::OkStatus();
   }
