@@ -63,6 +63,15 @@ Value* Masked(GraphMaker& m, Value* scores) {
   }
 }
 
+// Two masks, which may overlap, and a bias behind them.
+Value* MaskedTwice(GraphMaker& m, Value* scores) {
+  const double closing = Closing(m);
+  for (int i = 0; i < 2; ++i) {
+    scores = m.Op("Where", {Mask(m, scores, DataType::kBool), scores, m.Number(closing)});
+  }
+  return m.Commute("Add", scores, Mask(m, scores, DataType::kFloat));
+}
+
 Value* Capped(GraphMaker& m, Value* scores) {
   const double cap = m.dice().Of({3.0, 30.0});
   return m.Commute("Mul", m.Op("Tanh", {m.Op("Div", {scores, m.Number(cap)})}), m.Number(cap));
@@ -85,6 +94,7 @@ Value* AddScores(GraphMaker& m, const Operands& operands, const AttentionShape& 
   if (m.dice().Chance(0.03)) scores = AddActivation(m, scores);
   if (m.dice().Chance(0.15)) scores = m.Commute("Add", scores, Mask(m, scores, DataType::kFloat));
   if (m.dice().Chance(0.6)) scores = Masked(m, scores);
+  if (m.dice().Chance(0.1)) scores = MaskedTwice(m, scores);
   if (m.dice().Wrong()) scores = Scaled(m, scores, 0.5);
   return scores;
 }
