@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <thread>
 
 #include "core/parallel.h"
+#include "core/same_bits.h"
 #include "execution/pool_allocator.h"
 #include "support/op_tester.h"
 #include "support/plan_tester.h"
@@ -32,11 +33,8 @@ void BuildLayer(GraphBuilder& b) {
 }
 
 bool SameBits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].shape() != b[i].shape()) return false;
-    if (std::memcmp(a[i].raw(), b[i].raw(), a[i].byte_size()) != 0) return false;
-  }
-  return a.size() == b.size();
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Tensor& x, const Tensor& y) { return attnrun::SameBits(x, y); });
 }
 
 TEST(ConcurrencyTest, ManyThreadsOnOnePlanGetTheSameBitsAsOne) {

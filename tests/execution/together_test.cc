@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/same_bits.h"
 #include "execution/joins.h"
 #include "execution/pool_allocator.h"
 #include "support/op_tester.h"
@@ -75,10 +75,7 @@ TEST_F(TogetherTest, RequestsGetTheBitsOfSeparateRuns) {
       for (size_t r = 0; r < inputs.size(); ++r) {
         const std::vector<Tensor> expected = plan_.Run(inputs[r]).value();
         for (size_t i = 0; i < expected.size(); ++i) {
-          const Tensor& found = buffers_[r].outputs[i];
-          ASSERT_EQ(found.shape(), expected[i].shape());
-          const Tensor dense = found.Dense(Allocator::Heap()).value();
-          EXPECT_EQ(std::memcmp(dense.raw(), expected[i].raw(), dense.byte_size()), 0)
+          EXPECT_TRUE(SameBits(*buffers_[r].outputs[i].Dense(), expected[i]))
               << "request " << r << ", " << threads << " threads";
         }
       }

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <thread>
 
 #include "absl/time/clock.h"
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/in_child.h"
 #include "session/occupant.h"
 #include "session/square_product.h"
@@ -33,10 +33,6 @@ absl::StatusOr<Session> Load(const std::string& bytes, std::shared_ptr<ThreadPoo
   options.thread_pool = std::move(pool);
   options.threads = threads;
   return Session::LoadBytes(bytes, options);
-}
-
-bool SameBits(const Tensor& a, const Tensor& b) {
-  return a.byte_size() == b.byte_size() && std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
 }
 
 TEST(ThreadPoolTest, HasAsManyThreadsAsTheProcessMayUse) {
