@@ -68,15 +68,22 @@ ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, const HeadA
   return bias;
 }
 
+// The type of the sum. Masks take that of the biases, one of which follows them.
+DataType TypeOfBiases(const Scores& scores, Facts& facts) {
+  for (const ScoreBias& bias : scores.biases) {
+    if (!bias.closed.has_value()) return facts.TypeOf(bias.operand.value);
+  }
+  return DataType::kFloat;
+}
+
 }  // namespace
 
 Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {
   Value* sum = nullptr;
-  DataType type = DataType::kFloat;
+  const DataType type = TypeOfBiases(scores, facts);
   for (size_t i = 0; i < scores.biases.size();) {
     const ScoreBias bias = NextBias(patch, facts, scores, axes, i);
-    if (!bias.closed.has_value()) type = facts.TypeOf(bias.operand.value);
     Value* value = ToHeadAxes(patch, facts, bias.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;

@@ -49,6 +49,25 @@ TEST(AttentionScoresTest, AKeyThatIsMaskedTwiceIsNoLower) {
   }
 }
 
+// The masks become biases of the type that the bias has.
+TEST(AttentionScoresTest, MasksBeforeABiasTakeItsType) {
+  constexpr double kLeast = -0x1.FEp127;
+  constexpr DataType kType = DataType::kBfloat16;
+  OptimizerTester test([&](GraphBuilder& b) {
+    Value* q = b.Input("q", kType, {"batch", 2, "seq", 4});
+    Value* k = b.Input("k", kType, {"batch", 2, 4, "seq"});
+    Value* v = b.Input("v", kType, {"batch", 2, "seq", 4});
+    Value* least = b.Constant("least", FromDoubles(kType, {}, {kLeast}).value());
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+    Value* masked = b.Op("Where", {mask, b.Op("MatMul", {q, k}), least});
+    Value* s = b.Op("Add", {masked, b.Input("bias", kType, {2, 1, "seq"})});
+    b.Output(b.Op("MatMul", {b.Op("Softmax", {s}, {{"axis", int64_t{-1}}}), v}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  // Scores, probabilities and results are rounded to 8 bits.
+  test.Dim("seq", 3).ExpectSameResults(16.0 / 256);
+}
+
 // XGLM raises the sum of scores and mask to the lowest float, so that a fully masked row becomes an
 // average.
 TEST(AttentionScoresTest, AFloorUnderTheMaskedScoresIsFused) {
