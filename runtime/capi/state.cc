@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attnrun/state.h"
+#include "state.h"
 
-#include <memory>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "core/quote.h"
 #include "core/status.h"
+#include "new_outputs.h"
 #include "run.h"
 #include "session.h"
 #include "status.h"
 #include "tensor.h"
-
-struct attnrun_state {
-  attnrun::State state;
-};
 
 namespace {
 
 using attnrun::TensorMap;
 using attnrun::capi::Guarded;
 using attnrun::capi::IsNull;
+using attnrun::capi::NewOutputs;
 
 // Calls make(), a StatusOr<State>, and puts the result into `*out`.
 template <typename Make>
@@ -33,41 +26,6 @@ attnrun_status* Give(attnrun_state** out, Make make) {
     *out = new attnrun_state{std::move(state)};
     return absl::OkStatus();
   });
-}
-
-// A result of a step and the handle that it is put into. Made before the step, so that nothing can
-// fail after it.
-struct Place {
-  std::string name;
-  std::unique_ptr<attnrun_tensor> tensor;
-};
-
-// kInvalidArgument unless `name` is an output that the state does not carry.
-absl::Status CheckIsResult(const attnrun::Session& session, const std::string& name) {
-  const auto is_name = [&](const attnrun::ValueInfo& info) { return info.name == name; };
-  const auto is_carried = [&](const attnrun::StateValue& value) { return value.output == name; };
-  if (absl::c_any_of(session.outputs(), is_name) &&
-      absl::c_none_of(session.state_values(), is_carried)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no output ", attnrun::Quoted(name), " of a step"));
-}
-
-absl::StatusOr<std::vector<Place>> PlacesFor(const attnrun::Session& session,
-                                             const char* const* names,
-                                             attnrun_tensor* const* outputs, size_t count) {
-  ATTNRUN_RETURN_IF_ERROR(attnrun::capi::OutputsByName(names, outputs, count).status());
-  std::vector<Place> places;
-  for (size_t i = 0; i < count; ++i) {
-    ATTNRUN_RETURN_IF_ERROR(CheckIsResult(session, names[i]));
-    if (outputs[i] != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a step makes new tensors, but one is given for output ", attnrun::Quoted(names[i])));
-    }
-    places.push_back({names[i], std::make_unique<attnrun_tensor>()});
-  }
-  return places;
 }
 
 }  // namespace
@@ -106,14 +64,12 @@ attnrun_status* attnrun_session_step(const attnrun_session* session,
     const attnrun::RunOptions settings = attnrun::capi::SettingsOf(options);
     ATTNRUN_ASSIGN_OR_RETURN(const TensorMap given,
                              attnrun::capi::InputsByName(input_names, inputs, input_count));
-    ATTNRUN_ASSIGN_OR_RETURN(std::vector<Place> places,
-                             PlacesFor(session->session, output_names, outputs, output_count));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        NewOutputs made,
+        NewOutputs::Make(session->session, /*step=*/true, output_names, outputs, output_count));
     ATTNRUN_ASSIGN_OR_RETURN(TensorMap results,
                              session->session.Run(given, state->state, settings));
-    for (size_t i = 0; i < places.size(); ++i) {
-      places[i].tensor->tensor = std::move(results.find(places[i].name)->second);
-      outputs[i] = places[i].tensor.release();
-    }
+    made.Fill(results, outputs);
     return absl::OkStatus();
   });
 }

@@ -243,6 +243,24 @@ TEST_P(COutOfMemoryTest, States) {
     y = nullptr;
     state = Made<attnrun_state>(make);
   });
+  Handle<attnrun_state> other = Made<attnrun_state>(make);
+  attnrun_tensor* both[] = {nullptr, nullptr};
+  const attnrun_tensor* const inputs[] = {input, input};
+  const auto together = [&] {
+    attnrun_state* const states[] = {state.get(), other.get()};
+    return attnrun_session_run_together(session.get(), nullptr, 2, states, &input_name, inputs, 1,
+                                        &output_name, both, 1);
+  };
+  Fail("together", together, [&] {
+    EXPECT_EQ(attnrun_state_length(state.get()), both[0] == nullptr ? 0 : 3);
+    EXPECT_EQ(attnrun_state_length(other.get()), both[1] == nullptr ? 0 : 3);
+    for (attnrun_tensor*& output : both) {
+      attnrun_tensor_free(output);
+      output = nullptr;
+    }
+    state = Made<attnrun_state>(make);
+    other = Made<attnrun_state>(make);
+  });
   ASSERT_EQ(step(), nullptr);
   attnrun_tensor_free(y);
   FailToMake<attnrun_state>(

@@ -161,5 +161,64 @@ TEST_F(CStateTest, RefusesWhatAStepCannotDo) {
   EXPECT_EQ(told_, "3: state is NULL");
 }
 
+// Three requests of different lengths: steps of two states and, where there is none, a run.
+class CTogetherTest : public CStateTest {
+ protected:
+  CTogetherTest() {
+    second_ = Made<attnrun_state>([&](attnrun_state** made) {
+      return attnrun_session_new_state(session_.get(), 1, 0, made);
+    });
+  }
+
+  ~CTogetherTest() override {
+    for (attnrun_tensor* sum : sums_) attnrun_tensor_free(sum);
+  }
+
+  std::string Run(const std::vector<attnrun_state*>& states) {
+    const char* const names[] = {"x", "past.0.key"};
+    const attnrun_tensor* const inputs[] = {short_.get(), nullptr,      long_.get(),
+                                            nullptr,      short_.get(), past_.get()};
+    return Told(attnrun_session_run_together(session_.get(), nullptr, 3, states.data(), names,
+                                             inputs, 2, &output_name_, sums_, 1));
+  }
+
+  float Sum(size_t r) const { return *static_cast<const float*>(attnrun_tensor_data(sums_[r])); }
+
+  const std::vector<float> one_ = {1};
+  const std::vector<float> three_ = {1, 2, 4};
+  const std::vector<float> four_ = {1, 2, 4, 8};
+  const Handle<attnrun_tensor> short_ = Floats({1, 1}, one_);
+  const Handle<attnrun_tensor> long_ = Floats({1, 3}, three_);
+  const Handle<attnrun_tensor> past_ = Floats({1, 4}, four_);
+  Handle<attnrun_state> second_;
+  attnrun_tensor* sums_[3] = {};
+};
+
+TEST_F(CTogetherTest, GivesEachRequestItsOutputs) {
+  Step(state_.get(), {100});
+  ASSERT_EQ(Run({state_.get(), second_.get(), nullptr}), "");
+  EXPECT_EQ(Sum(0), 101);
+  EXPECT_EQ(Sum(1), 7);
+  EXPECT_EQ(Sum(2), 16);
+  EXPECT_EQ(attnrun_state_length(state_.get()), 2);
+  EXPECT_EQ(attnrun_state_length(second_.get()), 3);
+}
+
+TEST_F(CTogetherTest, NoRequestsAreServedAtOnce) {
+  EXPECT_EQ(Told(attnrun_session_run_together(session_.get(), nullptr, 0, nullptr, nullptr, nullptr,
+                                              0, nullptr, nullptr, 0)),
+            "");
+}
+
+TEST_F(CTogetherTest, ARequestThatFailsChangesNoState) {
+  EXPECT_THAT(Run({state_.get(), state_.get(), nullptr}), HasSubstr("state"));
+  EXPECT_THAT(Run({state_.get(), second_.get(), second_.get()}), HasSubstr("'past.0.key'"));
+  EXPECT_EQ(attnrun_state_length(state_.get()), 0);
+  EXPECT_EQ(attnrun_state_length(second_.get()), 0);
+  for (const attnrun_tensor* sum : sums_) EXPECT_EQ(sum, nullptr);
+  output_name_ = "present.0.key";
+  EXPECT_THAT(Run({state_.get(), second_.get(), nullptr}), HasSubstr("no output 'present.0.key'"));
+}
+
 }  // namespace
 }  // namespace attnrun::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C API: the fuzzer's bytes are calls, each with the objects of earlier ones, NULL where it is
 // allowed, and arguments that do not fit.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -46,6 +47,7 @@ class Caller {
                                                     &Caller::MakeState,
                                                     &Caller::Step,
                                                     &Caller::Step,
+                                                    &Caller::StepTogether,
                                                     &Caller::ChangeState,
                                                     &Caller::ReadState,
                                                     &Caller::Release};
@@ -325,6 +327,21 @@ class Caller {
     const attnrun_run_options* const options = Any(runs_);
     RunOn([&](auto... arguments) {
       return attnrun_session_step(session, options, state, arguments...);
+    });
+  }
+
+  void StepTogether() {
+    const attnrun_session* const session = Any(sessions_);
+    attnrun_state* const states[] = {Any(states_), Any(states_)};
+    const attnrun_run_options* const options = Any(runs_);
+    RunOn([&](const char* const* input_names, const attnrun_tensor* const* inputs,
+              size_t input_count, const char* const* output_names, attnrun_tensor** outputs,
+              size_t output_count) {
+      // As many requests as RunOn has tensors for.
+      const size_t count = 2 / std::max({size_t{1}, input_count, output_count});
+      return attnrun_session_run_together(session, options, count, OneIn(8) ? nullptr : states,
+                                          input_names, inputs, input_count, output_names, outputs,
+                                          output_count);
     });
   }
 
