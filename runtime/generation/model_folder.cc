@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "core/file_bytes.h"
 #include "core/path.h"
+#include "core/quote.h"
 #include "core/status.h"
 
 namespace attnrun::gen {
@@ -62,19 +63,28 @@ std::string Sibling(const std::string& decoder, absl::string_view stem) {
   return "";
 }
 
+// The file of the folder, or of its subfolder onnx, that genai_config.json names. Names lead to no
+// other folder. kNotFound if it is missing: another file would be another model.
+absl::StatusOr<std::string> FindNamed(const std::string& folder, absl::string_view name) {
+  for (const char* place : {"/", "/onnx/"}) {
+    std::string path = absl::StrCat(folder, place, FileName(name));
+    if (IsFile(path)) return path;
+  }
+  return absl::NotFoundError(absl::StrCat(folder, ": genai_config.json names ", Quoted(name),
+                                          ", but there is no such file"));
+}
+
 // Completes the files that no configuration names. `folder` holds them, or its subfolder does.
-void FindFiles(const std::string& folder, ModelFiles& files) {
+absl::Status FindFiles(const std::string& folder, ModelFiles& files) {
   for (std::string* file : {&files.decoder, &files.encoder, &files.embed_tokens}) {
     if (file->empty() || absl::StartsWith(*file, "/")) continue;
-    // Names lead to files of the folder alone.
-    const std::string inside = absl::StrCat(folder, "/", FileName(*file));
-    *file = IsFile(inside) ? inside : "";
+    ATTNRUN_ASSIGN_OR_RETURN(*file, FindNamed(folder, *file));
   }
   if (files.decoder.empty()) {
     files.decoder = Find(folder, {"decoder_model_merged", "model", "decoder_model"});
   }
   if (files.decoder.empty()) files.decoder = FindOnly(folder);
-  if (files.decoder.empty()) return;
+  if (files.decoder.empty()) return absl::OkStatus();
   const auto complete = [&](std::string& file, absl::string_view stem) {
     if (file.empty()) file = Sibling(files.decoder, stem);
     if (file.empty()) file = Find(folder, {stem});
@@ -85,6 +95,7 @@ void FindFiles(const std::string& folder, ModelFiles& files) {
   if (absl::StartsWith(name, "decoder_model") && !absl::StartsWith(name, "decoder_model_merged")) {
     files.decoder_with_past = Sibling(files.decoder, "decoder_with_past_model");
   }
+  return absl::OkStatus();
 }
 
 // Reads the configurations of a folder. generation_config.json has the last word.
@@ -115,12 +126,12 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path) {
   if (!is_folder && FileName(folder) == "onnx") folder = std::string(FolderOf(folder));
   ATTNRUN_RETURN_IF_ERROR(ReadConfigs(folder, model));
   if (!is_folder) model.files.decoder = absolute;
-  FindFiles(folder, model.files);
+  ATTNRUN_RETURN_IF_ERROR(FindFiles(folder, model.files));
   if (model.files.decoder.empty()) {
     return absl::NotFoundError(absl::StrCat(
         path,
         ": expected model.onnx, decoder_model.onnx or decoder_model_merged.onnx in the folder "
-        "or its subfolder onnx, or the file that genai_config.json names, but found none"));
+        "or its subfolder onnx, or a genai_config.json that names a file, but found none"));
   }
   return model;
 }

@@ -258,5 +258,17 @@ TEST(GeneratorExportsTest, TheStartIsOneId) {
               HasSubstr("decoder_start_token_id: expected one id, but found 2"));
 }
 
+// Another file of the folder would be another model.
+TEST(GeneratorExportsTest, TheFileThatTheConfigurationNamesMustBeThere) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  folder.Write("genai_config.json", R"({"model": {"decoder": {"filename": "other.onnx"}}})");
+  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
+              HasSubstr("genai_config.json names 'other.onnx', but there is no such file"));
+  EXPECT_EQ(Generator::Load(folder.path("model.onnx")).status(), absl::OkStatus());
+  folder.Write("onnx/other.onnx", CountingDecoder());
+  EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace attnrun::testing
