@@ -75,10 +75,11 @@ class NoSizeSignal {
   bool was_pending_ = false;
 };
 
-absl::StatusOr<FileIdentity> Write(const std::string& path,
+// Errors name `path`, the file that the new one will be, since nobody knows the other name.
+absl::StatusOr<FileIdentity> Write(const std::string& meanwhile, const std::string& path,
                                    absl::Span<const absl::string_view> parts) {
   const NoSizeSignal no_signal;
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int file = open(meanwhile.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return Failed(path);
   const auto closer = absl::MakeCleanup([file] { close(file); });
   for (const absl::string_view part : parts) {
@@ -95,7 +96,7 @@ absl::StatusOr<FileIdentity> ReplaceFile(const std::string& path,
                                          absl::Span<const absl::string_view> parts) {
   const std::string meanwhile = NameMeanwhile(path);
   auto remover = absl::MakeCleanup([&] { unlink(meanwhile.c_str()); });
-  ATTNRUN_ASSIGN_OR_RETURN(const FileIdentity identity, Write(meanwhile, parts));
+  ATTNRUN_ASSIGN_OR_RETURN(const FileIdentity identity, Write(meanwhile, path, parts));
   if (std::rename(meanwhile.c_str(), path.c_str()) != 0) return Failed(path);
   std::move(remover).Cancel();
   return identity;

@@ -144,7 +144,7 @@ TEST_F(StateFileTest, ErrorsNameThePath) {
   const State state = *session_.NewState();
   const absl::Status status = state.Save(folder_ + "/nowhere/state");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("nowhere/state"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nowhere/state' cannot be written"));
   EXPECT_THAT(std::string(LoadBytes("no state").message()), HasSubstr("is not a saved state"));
 }
 
