@@ -26,10 +26,12 @@
 // Exceptions to the last are samples, which MatMul broadcasts, and the keys of an attention, whose
 // number is the same in its two products.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -337,15 +339,30 @@ bool RewriteSum(RuleContext& context, Node* node, Patch& patch) {
   return patch.Substitute(node, y);
 }
 
-// The labels as an equation has them; nullopt for those of "...".
-std::optional<std::string> Letters(const ops::Labels& labels) {
-  std::string letters;
-  for (const ops::Label label : labels) {
-    if (label >= ops::kEllipsis) return std::nullopt;
-    letters += static_cast<char>(label);
+// Labels as an equation writes them: the axes of "..." by letters that `equation` lacks.
+class Spelling {
+ public:
+  explicit Spelling(const std::string& equation) {
+    for (char letter = 'A'; letter <= 'z'; ++letter) {
+      const bool is_letter = absl::ascii_isalpha(static_cast<unsigned char>(letter));
+      if (is_letter && !absl::StrContains(equation, letter)) unused_ += letter;
+    }
   }
-  return letters;
-}
+
+  // nullopt if there are too few letters.
+  std::optional<std::string> Of(const ops::Labels& labels) const {
+    std::string letters;
+    for (const ops::Label label : labels) {
+      const auto axis = static_cast<size_t>(std::max(label - ops::kEllipsis, 0));
+      if (axis >= unused_.size()) return std::nullopt;
+      letters += label < ops::kEllipsis ? static_cast<char>(label) : unused_[axis];
+    }
+    return letters;
+  }
+
+ private:
+  std::string unused_;
+};
 
 // Rewrites an Einsum of several operands as one of the first two, which keeps the labels that the
 // others or the result have, and one of its result and the others.
@@ -356,15 +373,17 @@ bool MultiplyFirst(RuleContext& context, Node* node, Patch& patch) {
     if (rank < 0) return false;
     shapes.emplace_back(rank, 1);
   }
-  const auto shape = ops::ResolveEinsum(AttributeOr<std::string>(*node, "equation", ""), shapes);
+  const auto written = AttributeOr<std::string>(*node, "equation", "");
+  const auto shape = ops::ResolveEinsum(written, shapes);
   if (!shape.ok()) return false;
+  const Spelling spelling(written);
   std::vector<std::string> operands;
   for (const ops::Labels& labels : shape->operands) {
-    const auto letters = Letters(labels);
+    const auto letters = spelling.Of(labels);
     if (!letters.has_value()) return false;
     operands.push_back(*letters);
   }
-  const std::string result = Letters(shape->output).value_or("");
+  const std::string result = spelling.Of(shape->output).value_or("");
   const std::string others = absl::StrJoin(absl::MakeConstSpan(operands).subspan(2), ",");
   std::string kept;
   for (const char label : operands[0] + operands[1]) {
