@@ -32,7 +32,8 @@ struct FittedInput {
 
 // Fits made-up inputs to a model, to try it, measure it or warm it up without data. From the graph
 // follow conditions on the extents of the inputs: operands that must have equal extents or
-// broadcast, windows that must fit, tables of positions that must be long enough.
+// broadcast, windows that must fit, tables of positions that must be long enough. Fit may be called
+// from many threads at once.
 class ATTNRUN_EXPORT InputFitter {
  public:
   // Reads the conditions of an .onnx file. Errors as in InspectModel.

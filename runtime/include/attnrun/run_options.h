@@ -27,6 +27,7 @@ struct ProfileEvent {
   int64_t flops = 0;
 };
 
+// Several runs may use one RunOptions at once if it has neither a profile nor an observer.
 struct RunOptions {
   // The run fails with kDeadlineExceeded after this time. Checked between nodes, between tiles of
   // matrix products and attention, and while the run waits for others. Setting the wall clock during

@@ -108,9 +108,12 @@ struct Request {
   State* state = nullptr;
 };
 
-// A model prepared to run. Cheap to move. Run may be called from many threads at once: as many runs
-// proceed as there are CPUs for, with fewer threads each the more of them there are; the others wait
-// in order of arrival, and are computed by threads of the session instead of their callers'.
+// A model prepared to run. Cheap to move.
+// All const functions may be called from many threads at once; a session that is moved or destroyed
+// must be used by no other thread. As many runs proceed as there are CPUs for, with fewer threads
+// each the more of them there are; the others wait in order of arrival, and are computed by threads
+// of the session instead of their callers'. RunTogether counts as one run.
+// Runs may share input tensors, and tensors that share bytes, while none writes to these bytes.
 // After fork() a child may use a session that no thread of the parent was running at that moment; a
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
 // When memory runs out, functions that return a status give kResourceExhausted and leave the session
