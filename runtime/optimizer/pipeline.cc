@@ -13,8 +13,8 @@ extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences
     kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention,
     kKnownHits, kExperts, kStackedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
-    kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kSoftmaxWithSink, kRotaryEmbedding,
-    kPartialRotary, kMaskedMean;
+    kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
+    kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kChannelsLast;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
     kPooledMeans;
@@ -45,8 +45,8 @@ const std::vector<Phase>& StandardPhases() {
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
-        &kHardSwish, &kHardSigmoid, &kFoldedScale, &kSoftmax, &kSoftmaxWithSink, &kRotaryEmbedding,
-        &kPartialRotary, &kMaskedMean}},
+        &kHardSwish, &kHardSigmoid, &kFoldedScale, &kSoftmax, &kMaskedSoftmax, &kSoftmaxWithSink,
+        &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
       // Chooses the layout of images. Runs once activations and normalizations are found.
       {"images", {&kPooledMeans, &kChannelsLast}},
       // Finds products with constant weights.

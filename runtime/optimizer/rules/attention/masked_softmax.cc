@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// JAX and AllenNLP mask probabilities, not scores, and divide by what is left. It becomes a mask of
+// the scores, as other exporters write it:
+//
+//     s                                  m   s   -inf
+//     |                                   \  |  /
+//  Softmax   m                             Where
+//      \     |                               |
+//       \  Cast             ->            Softmax
+//        \  /                                |
+//         Mul ------.                m   p   0
+//          |    ReduceSum             \  |  /
+//          |        |                  Where
+//          |    Add(1e-13)               |
+//           \      /                     y
+//             Div -> y
+//
+// The Where behind the Softmax is left out where a row without a key gives NaN. Where a Where tells
+// sums above 0 from others and gives 0 for them, also for NaN, one with IsNaN takes its place.
+//
+// Where the keys that the mask leaves have none of the weight in float32, beside one that it closes,
+// the written form gives 0 or NaN; elsewhere they are equal.
+
+#include <limits>
+
+#include "core/elements.h"
+#include "optimizer/analysis/node_queries.h"
+#include "optimizer/rewrite/pattern.h"
+#include "optimizer/rewrite/rule.h"
+#include "optimizer/rules/attention/score_steps.h"
+
+namespace attnrun::opt {
+namespace {
+
+// The result of the division for a row in which all keys are masked.
+enum class EmptyRow { kNan, kZero, kZeroAlsoForNan };
+
+class MaskedSoftmax {
+ public:
+  MaskedSoftmax(RuleContext& context, Node* node) : facts_(context.facts), node_(node) {}
+
+  bool Propose(Patch& patch) {
+    const auto empty_row = IsOp(node_, "Where") ? MatchChosen() : MatchQuotient();
+    if (!empty_row.has_value() || !IsOneOrZero(mask_, facts_)) return false;
+    const DataType type = facts_.TypeOf(scores_);
+    if (!IsFloatingPoint(type) || !RunsOverRows()) return false;
+    patch.Supersede(nodes_);
+    if (!patch.Admits({node_->output(0)}, node_)) return false;
+    const auto number = [&](const char* name, double value) {
+      return patch.Constant(name, FromDoubles(type, {}, {value}));
+    };
+    Value* mask = AsBool(mask_, patch);
+    constexpr double kClosed = -std::numeric_limits<double>::infinity();
+    Value* scores = patch.Op("Where", {mask, scores_, number("closed", kClosed)});
+    Value* p = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax_->name());
+    if (*empty_row == EmptyRow::kZero) p = patch.Op("Where", {mask, p, number("none", 0)});
+    if (*empty_row == EmptyRow::kZeroAlsoForNan) {
+      p = patch.Op("Where", {patch.Op("IsNaN", {p}), number("none", 0), p});
+    }
+    patch.Replace(node_->output(0), p);
+    return true;
+  }
+
+ private:
+  Pattern Masked() {
+    return Keep(&masked_, Op("Mul", {Op("Softmax", {Is(&scores_)}, &softmax_), Is(&mask_)}));
+  }
+
+  bool Matches(const Pattern& pattern) { return pattern.Match(node_->output(0), facts_, nodes_); }
+
+  // Where(sum > 0, masked / (Where(sum > 0, sum, 1) or sum), 0)
+  std::optional<EmptyRow> MatchChosen() {
+    const Pattern sum = Same(&sum_);
+    const Pattern first = Keep(&sum_, OfRow("ReduceSum", Masked()));
+    const Pattern chosen = Op("Where", {Op("Greater", {sum, Uniform(0)}), sum, Uniform(1)});
+    const Pattern quotient = Op("Div", {Same(&masked_), OneOf({sum, chosen})});
+    const Pattern guarded = Op("Where", {Op("Greater", {first, Uniform(0)}), quotient, Uniform(0)});
+    return Matches(guarded) ? std::optional(EmptyRow::kZeroAlsoForNan) : std::nullopt;
+  }
+
+  // masked / sum, or a sum that is kept off 0 by a number next to which 1 stays 1 in float32.
+  std::optional<EmptyRow> MatchQuotient() {
+    constexpr double kLargest = 1e-8;
+    const Pattern sum = OfRow("ReduceSum", Same(&masked_));
+    if (Matches(Op("Div", {Masked(), sum}))) return EmptyRow::kNan;
+    Value* least = nullptr;
+    const Pattern padded = OneOf({Op("Add", {sum, Is(&least)}), Op("Max", {sum, Is(&least)}),
+                                  Op("Clip", {sum, Is(&least)})});
+    if (!Matches(Op("Div", {Masked(), padded}))) return std::nullopt;
+    const double number = UniformOf(least).value_or(0);
+    return number > 0 && number <= kLargest ? std::optional(EmptyRow::kZero) : std::nullopt;
+  }
+
+  // True if the Softmax runs over the last axis alone, as the sum does. Drops a product with the
+  // mask before it, as AllenNLP has, which leaves the scores that count as they are.
+  bool RunsOverRows() {
+    const int rank = facts_.RankOf(scores_);
+    const bool over_rest = softmax_->opset() < 13;
+    const int64_t axis = AttributeOr<int64_t>(*softmax_, "axis", over_rest ? 1 : -1);
+    if (rank < 1 || (axis != -1 && axis != rank - 1)) return false;
+    const Node* product = scores_->producer();
+    if (IsOp(product, "Mul") && product->input(1) == mask_) scores_ = product->input(0);
+    return true;
+  }
+
+  // The mask as bools: those that it was cast from, behind the same views, if there are any.
+  Value* AsBool(Value* mask, Patch& patch) {
+    const Node* node = mask->producer();
+    if (IsOp(node, "Cast") && facts_.TypeOf(node->input(0)) == DataType::kBool) {
+      return node->input(0);
+    }
+    if (node == nullptr || !IsViewNode(*node)) {
+      return patch.Op("Cast", {mask}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    }
+    std::vector<Value*> inputs = node->inputs();
+    inputs[0] = AsBool(inputs[0], patch);
+    return patch.Again(*node, inputs, node->attributes())[mask->producer_index()];
+  }
+
+  Facts& facts_;
+  Node* const node_;
+  MatchedNodes nodes_;
+  Value* scores_ = nullptr;
+  Node* softmax_ = nullptr;
+  // The numbers 1 and 0.
+  Value* mask_ = nullptr;
+  Value* masked_ = nullptr;
+  Value* sum_ = nullptr;
+};
+
+bool MaskScoresFirst(RuleContext& context, Node* node, Patch& patch) {
+  return MaskedSoftmax(context, node).Propose(patch);
+}
+
+}  // namespace
+
+extern const Rule kMaskedSoftmax = {
+    .name = "softmax",
+    .summary = "Probabilities masked and divided by what is left are masked before the Softmax",
+    .anchors = {"Where", "Div"},
+    .propose = MaskScoresFirst};
+
+}  // namespace attnrun::opt
