@@ -21,6 +21,7 @@
 // operator then become a part of the attention's layouts. Queries and keys from separate
 // projections are worked on each in their own.
 
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -119,7 +120,15 @@ absl::StatusOr<Tensor> Scales(const PackedRewrite& rewrite) {
                      rows);
 }
 
-// Adds the nodes behind views of the base that do this work.
+// True if both begin a head within the same columns, as two norms of one shared projection do.
+bool Overlap(const PackedHeads& a, const PackedHeads& b) {
+  return absl::c_any_of(a.offsets, [&](int64_t offset) {
+    return absl::c_any_of(b.offsets,
+                          [&](int64_t other) { return std::abs(offset - other) < a.head_size; });
+  });
+}
+
+// Adds the nodes behind views of the base that do this work, each on columns of its own.
 void Collect(const HeadWork& work, Facts& facts, PackedRewrite& rewrite) {
   // Projections have fewer readers.
   constexpr int kMostVisits = 256;
@@ -131,8 +140,9 @@ void Collect(const HeadWork& work, Facts& facts, PackedRewrite& rewrite) {
     for (Node* reader : value.consumers()) {
       if (++visits > kMostVisits) return;
       auto found = Find(*reader, facts);
-      const bool known = absl::c_linear_search(rewrite.nodes(), reader);
-      if (!known && found.has_value() && found->work == work) {
+      const bool fits = found.has_value() && found->work == work;
+      const auto overlaps = [&](const PackedHeads& heads) { return Overlap(found->heads, heads); };
+      if (fits && absl::c_none_of(rewrite.heads(), overlaps)) {
         rewrite.Add(reader, std::move(found->heads));
       }
       if (!IsViewNode(*reader)) continue;

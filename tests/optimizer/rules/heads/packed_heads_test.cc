@@ -125,6 +125,19 @@ TEST(PackedHeadsTest, NormsAndRotationsOfHeadsArePacked) {
   test.Dim("seq", 4).ExpectSameResults(kTolerance);
 }
 
+// As keys and values that share a projection, and have norms of their own.
+TEST(PackedHeadsTest, TwoNormsOfTheSameHeadsStay) {
+  OptimizerTester test = Optimized([](GraphBuilder& b) {
+    Value* x = Hidden(b);
+    Value* q = HeadsFirst(b, Normed(b, Split(b, Product(b, x, 2 * kHeadSize, 1), 2), 5));
+    Value* shared = Split(b, Product(b, x, 2 * kHeadSize, 2), 2);
+    b.Output(b.Op("Attention",
+                  {q, HeadsFirst(b, Normed(b, shared, 1)), HeadsFirst(b, Normed(b, shared, 4))}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("seq", 4).ExpectSameResults(kTolerance);
+}
+
 TEST(PackedHeadsTest, NormsMayFollowTheTranspose) {
   OptimizerTester test = Optimized([](GraphBuilder& b) {
     const Projections p(b, Hidden(b));
