@@ -2,11 +2,13 @@
 
 // Removes nodes that return their input, which exporters leave in the graph:
 //
-//   Identity(x), Dropout(x) outside of training, Concat(x), Sum(x), x + 0, x * 1   ->   x
+//   Identity(x), Dropout(x) outside of training, Concat(x), Sum(x), x + 0, x * 1,
+//   Max(x, -inf)                                                                   ->   x
 //   Cast(x, the type of x), or a Cast back after a Cast that lost nothing          ->   x
 //
-// Sums with 0 and products with 1 are removed only where they do not change the shape.
+// Sums with 0, products with 1 and the like are removed only where they do not change the shape.
 
+#include <cmath>
 #include <optional>
 
 #include "absl/algorithm/container.h"
@@ -42,16 +44,26 @@ Value* CastSource(const Node& node, Facts& facts) {
   return from == to && Widens(from, facts.TypeOf(input)) ? before->input(0) : nullptr;
 }
 
-// The operand x of x + 0, x - 0, x * 1 or x / 1.
+// The number that leaves the other operand as it is.
+std::optional<double> NeutralNumber(const std::string& op) {
+  if (op == "Add" || op == "Sub") return 0;
+  if (op == "Mul" || op == "Div") return 1;
+  if (op == "Max") return -INFINITY;
+  if (op == "Min") return INFINITY;
+  return std::nullopt;
+}
+
+// The operand x of x + 0, x - 0, x * 1, x / 1, Max(x, -inf) or Min(x, inf).
 Value* NeutralOperand(const Node& node, Facts& facts) {
-  const std::string& op = node.op_type();
-  const bool sum = op == "Add" || op == "Sub";
-  if (!sum && op != "Mul" && op != "Div") return nullptr;
+  const auto neutral = NeutralNumber(node.op_type());
+  if (!neutral.has_value() || node.inputs().size() != 2) return nullptr;
+  // Bounds may stand on either side.
+  const bool commutes = ops::TraitsOf(node).commutes || std::isinf(*neutral);
   for (const int side : {1, 0}) {
-    if (side == 0 && !ops::TraitsOf(node).commutes) break;
+    if (side == 0 && !commutes) break;
     const Value* constant = node.input(side);
     Value* other = node.input(1 - side);
-    if (ScalarOf(constant) != (sum ? 0.0 : 1.0)) continue;
+    if (ScalarOf(constant) != neutral) continue;
     if (facts.RankOf(other) >= constant->constant()->rank()) return other;
   }
   return nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/any_type.h"
 #include "support/optimizer_tester.h"
 
@@ -41,6 +43,19 @@ TEST(NoOpsTest, DropsPaddingByNothing) {
   EXPECT_EQ(Padded({0, 0, 0, 0}).Ops(), "Exp");
   EXPECT_EQ(Padded({0, 0, 0, 1}).Ops(), "Exp Pad");
   Padded({0, 0, 0, 0}).ExpectSameResults(16 * kEpsilon);
+}
+
+// As JAX begins a maximum.
+TEST(NoOpsTest, DropsBoundsThatBindNothing) {
+  OptimizerTester test([](GraphBuilder& b) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
+    Value* above = b.Op("Max", {b.Constant<float>("least", {}, {-kInfinity}), x});
+    Value* below = b.Op("Min", {above, b.Constant<float>("most", {}, {kInfinity})});
+    b.Output(b.Op("Exp", {b.Op("Max", {below, b.Constant<float>("bound", {}, {0})})}));
+  });
+  EXPECT_EQ(test.Ops(), "Exp Max");
+  test.ExpectSameResults(16 * kEpsilon);
 }
 
 }  // namespace
