@@ -77,23 +77,6 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   return chosen;
 }
 
-// True if all elements come from a constant and are small next to mask values.
-bool IsOrdinary(const Value* value) {
-  constexpr int kMaxSteps = 8;
-  constexpr int64_t kMaxElements = 1 << 20;
-  constexpr double kLarge = 1e20;
-  if (UniformOf(value) == 0.0) return true;
-  for (int step = 0; step < kMaxSteps && !value->is_constant(); ++step) {
-    const Node* node = value->producer();
-    if (node == nullptr || !IsViewNode(*node)) return false;
-    value = node->input(0);
-  }
-  if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
-  const auto elements = ToDoubles(*value->constant());
-  return elements.ok() &&
-         absl::c_all_of(*elements, [](double element) { return std::abs(element) < kLarge; });
-}
-
 class MaskSimplification {
  public:
   MaskSimplification(Facts& facts, Node* node, std::vector<SymInt> scores, Patch& patch)
@@ -197,13 +180,14 @@ class MaskSimplification {
   // Splits a sum of a table and a mask in the form of a bias: the mask is recorded, the table
   // stays.
   void SplitSum(Value*& bias) {
+    constexpr double kLarge = 1e20;
     const Node* add = bias->producer();
     if (!IsOp(add, "Add")) return;
     for (const int side : {0, 1}) {
       const auto chosen = Chosen(Source(add->input(side)));
       if (!chosen.has_value() || !chosen->IsZero() || !Swallows(chosen->closed)) continue;
       if (!ClosesAsMasksDo(*chosen)) continue;
-      if (!IsOrdinary(add->input(1 - side))) continue;
+      if (!IsOrdinary(add->input(1 - side), kLarge, facts_)) continue;
       CloseAs(*chosen);
       bias = Source(add->input(1 - side));
       return;

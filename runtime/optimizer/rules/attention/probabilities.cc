@@ -2,6 +2,7 @@
 #include "optimizer/rules/attention/probabilities.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -48,6 +49,18 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
   return guarded;
 }
 
+// True if a key that the mask leaves may have a score as low as those that it closes, since a bias
+// masks, too. Where all keys that such a bias leaves are closed, a finite mask value gives them all
+// the weight, and the row 0; closed by -inf, they would leave the weight to others.
+bool BiasMayMask(const Scores& scores, Facts& facts) {
+  constexpr double kLarge = 1e3;
+  return !std::isinf(scores.mask_value) &&
+         absl::c_any_of(scores.biases, [&](const ScoreBias& bias) {
+           return bias.closed.value_or(0) < -kLarge ||
+                  !IsOrdinary(bias.operand.value, kLarge, facts);
+         });
+}
+
 // Follows Where(mask, 0, p), or p times the mask as numbers, if it has the mask of the scores.
 Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities& result,
                       Facts& facts) {
@@ -59,7 +72,7 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
     return probabilities;
   }
   const Scores::Mask& mask = scores->masks[0];
-  if (!(mask.operand.scores == scores->view)) return probabilities;
+  if (!(mask.operand.scores == scores->view) || BiasMayMask(*scores, facts)) return probabilities;
   const Pattern given = Same(&mask.operand.value);
   const Pattern p = Same(&probabilities);
   const Pattern chosen =

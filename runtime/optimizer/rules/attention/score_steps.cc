@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 
@@ -27,11 +28,52 @@ bool MasksBecomeBiases(Scores& scores) {
   return true;
 }
 
+// IsOrdinary, for values that may share much of what they are computed from.
+class Ordinary {
+ public:
+  Ordinary(double large, Facts& facts) : large_(large), facts_(facts) {}
+
+  bool Holds(const Value* value) {
+    if (const auto number = UniformOf(value)) return std::abs(*number) < large_;
+    if (value->is_constant()) return IsSmall(*value->constant());
+    const DataType type = facts_.TypeOf(value);
+    // Conditions, positions and lengths.
+    if (type == DataType::kBool || IsInteger(type)) return true;
+    const Node* node = value->producer();
+    // The logarithm of a mask is a mask.
+    if (node == nullptr || --left_ < 0 || IsOp(node, "Log")) return false;
+    const ops::OpTraits& traits = ops::TraitsOf(*node);
+    if (traits.multiplies || traits.bounded) return true;
+    if (traits.moves_elements) return Holds(node->input(0));
+    if (!traits.elementwise && !traits.assembles) return false;
+    return absl::c_all_of(node->inputs(),
+                          [&](const Value* input) { return input == nullptr || Holds(input); });
+  }
+
+ private:
+  bool IsSmall(const Tensor& constant) const {
+    constexpr int64_t kMaxElements = 1 << 20;
+    if (constant.num_elements() > kMaxElements) return false;
+    const auto elements = ToDoubles(constant);
+    return elements.ok() &&
+           absl::c_all_of(*elements, [&](double element) { return std::abs(element) < large_; });
+  }
+
+  const double large_;
+  Facts& facts_;
+  // The nodes that may still be looked at.
+  int left_ = 32;
+};
+
 }  // namespace
 
 bool IsMaskValue(double number) { return number < std::numeric_limits<double>::infinity(); }
 
 bool Swallows(double number) { return number <= -1e30; }
+
+bool IsOrdinary(const Value* value, double large, Facts& facts) {
+  return Ordinary(large, facts).Holds(value);
+}
 
 bool IsOneOrZero(const Value* value, Facts& facts) {
   constexpr int64_t kMaxElements = 1 << 24;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 
 #include "support/attention_graph.h"
@@ -48,7 +49,8 @@ TEST(AttentionProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
 
 // DeBERTa masks the probabilities, too, so that a row without a key is 0. tf2onnx writes the choice as
 // a product with the mask, and adds the zeros.
-OptimizerTester MaskedTwice(bool as_product, bool negated) {
+OptimizerTester MaskedTwice(bool as_product, bool negated,
+                            const std::function<Value*(GraphBuilder&)>& bias = nullptr) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
     Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
@@ -56,6 +58,7 @@ OptimizerTester MaskedTwice(bool as_product, bool negated) {
     Value* least = b.Constant<float>("least", {}, {std::numeric_limits<float>::lowest()});
     Value* zero = b.Constant<float>("zero", {}, {0});
     Value* scores = b.Op("MatMul", {q, Transposed(b, k, {0, 1, 3, 2})});
+    if (bias != nullptr) scores = b.Op("Add", {scores, bias(b)});
     const auto chosen = [&](Value* x, Value* other) {
       return negated ? b.Op("Where", {mask, other, x}) : b.Op("Where", {mask, x, other});
     };
@@ -78,6 +81,30 @@ TEST(AttentionProbabilitiesTest, ASecondMaskMakesRowsZero) {
       test.Dim("keys", 5).ExpectSameResults(kTolerance);
     }
   }
+}
+
+// A causal bias leaves rows whose only open keys the mask closes: such a row is 0, and its other keys
+// must not get the weight. A table of small numbers leaves none.
+TEST(AttentionProbabilitiesTest, ASecondMaskBesideABiasThatMayMaskStays) {
+  OptimizerTester given = MaskedTwice(false, false, [](GraphBuilder& b) {
+    return b.Input("bias", DataType::kFloat, {1, 1, "queries", "keys"});
+  });
+  EXPECT_EQ(given.Count("attnrun.Attention"), 0);
+  given.Dim("keys", 5).ExpectSameResults(kTolerance);
+  OptimizerTester causal = MaskedTwice(false, false, [](GraphBuilder& b) {
+    Value* open = b.Input("open", DataType::kBool, {1, 1, "queries", "keys"});
+    return b.Op("Where", {open, b.Constant<float>("zero", {}, {0}),
+                          b.Constant<float>("closed", {}, {-1e9F})});
+  });
+  EXPECT_EQ(causal.Count("attnrun.Attention"), 0);
+  causal.Dim("keys", 5).ExpectSameResults(kTolerance);
+  OptimizerTester table = MaskedTwice(false, false, [](GraphBuilder& b) {
+    Value* slopes = b.Constant<float>("slopes", {1, 2, 1, 1}, {3, -4});
+    Value* positions = b.Input("positions", DataType::kInt64, {"keys"});
+    return b.Op("Mul", {slopes, b.Op("Cast", {positions}, {{"to", int64_t{1}}})});
+  });
+  EXPECT_EQ(table.Count("attnrun.Attention"), 1);
+  table.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
 // As dynamic quantization of products of computed values leaves them.
