@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/activation-inl.h"
 #include "ops/gemm/even_parts.h"
+#include "ops/gemm/unroll.h"
 #include "ops/gemm/vnni-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -65,9 +66,9 @@ HWY_INLINE hn::Mask<D> Columns(D d, const Int8Product& p, size_t at) {
 template <int R>
 struct Int8Tile {
   HWY_ATTR HWY_INLINE void Clear() {
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(Sums());
     }
   }
@@ -84,20 +85,20 @@ struct Int8Tile {
                                        const int8_t* HWY_RESTRICT b) {
     const Int16s int16s;
     hn::Vec<Int16s> row[kVectors];
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       row[v] = hn::PromoteTo(int16s, hn::LoadU(Bytes(), b + v * hn::Lanes(int16s)));
     }
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int r = 0; r < R; ++r) {
       const hn::Vec<Int16s> factor = hn::BitCast(int16s, Factor(a + r * lda));
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), factor, row[v]));
       }
       StaysInRegister(factor);
     }
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
   }
 
@@ -106,19 +107,19 @@ struct Int8Tile {
                                       const int8_t* HWY_RESTRICT b, hn::Vec<Int16s> ones) {
     const Int8s int8s;
     hn::Vec<Int8s> row[kVectors];
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(int8s, b + v * hn::Lanes(int8s));
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int r = 0; r < R; ++r) {
       const auto factor = hn::BitCast(hn::Repartition<uint8_t, Sums>(), Factor(a + r * lda));
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         const hn::Vec<Int16s> products = hn::SatWidenMulPairwiseAdd(Int16s(), factor, row[v]);
         AddTo(sum[r][v], hn::WidenMulPairwiseAdd(Sums(), products, ones));
       }
       StaysInRegister(factor);
     }
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) StaysInRegister(row[v]);
   }
 
@@ -127,12 +128,12 @@ struct Int8Tile {
                                     const int8_t* HWY_RESTRICT b) {
     const Int8s int8s;
     hn::Vec<Int8s> row[kVectors];
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(int8s, b + v * hn::Lanes(int8s));
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int r = 0; r < R; ++r) {
       const SumVector factor = Factor(a + r * lda);
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) AddVnni(sum[r][v], factor, row[v]);
     }
   }
@@ -154,11 +155,11 @@ struct Int8Tile {
   HWY_ATTR HWY_INLINE void AddTerm(const Int8Product& p, const int32_t* row_terms,
                                    const int32_t* column_terms) {
     const Sums d;
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = v * hn::Lanes(d);
       const SumVector term = hn::MaskedLoad(Columns(d, p, at), d, column_terms + at);
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int r = 0; r < R; ++r) {
         sum[r][v] = hn::Add(sum[r][v], hn::Mul(term, hn::Set(d, row_terms[r])));
       }
@@ -173,9 +174,9 @@ struct Int8Tile {
       for (int r = 0; r < R; ++r)
         more[r][correction.column] += a[r * p.lda + correction.row] * correction.value;
     }
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         sum[r][v] = hn::Add(sum[r][v], hn::Load(d, more[r] + v * hn::Lanes(d)));
       }
@@ -184,11 +185,11 @@ struct Int8Tile {
 
   HWY_ATTR HWY_INLINE void Store(const Int8Product& p, int32_t* HWY_RESTRICT c) const {
     const Sums d;
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = Columns(d, p, at);
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int r = 0; r < R; ++r) hn::BlendedStore(sum[r][v], keep, d, c + r * p.ldc + at);
     }
   }
@@ -197,13 +198,13 @@ struct Int8Tile {
   HWY_ATTR HWY_INLINE void StoreScaled(const Int8Product& p, const float* row_scales,
                                        float* HWY_RESTRICT c) const {
     const Floats d;
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = Columns(d, p, at);
       const auto scale = hn::MaskedLoad(keep, d, p.scales + at);
       const auto bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(keep, d, p.bias + at);
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int r = 0; r < R; ++r) {
         const auto factor =
             row_scales == nullptr ? scale : hn::Mul(scale, hn::Set(d, row_scales[r]));
@@ -263,7 +264,7 @@ HWY_ATTR HWY_INLINE void SumSteps(Int8Tile<R>& tile, const Int8Product& p, const
       // Into the second-level cache: the panel in use needs the first.
       __builtin_prefetch(next.line, 0, 2);
     }
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int u = 0; u < kUnroll; ++u) {
       tile.template Step<kLayout>(a + 4 * u, p.lda, b + u * step, ones);
     }

@@ -16,6 +16,7 @@
 #include "ops/gemm/activation-inl.h"
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/tile-inl.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 // A tile fills the registers. GCC's default register allocation leaves some of the sums in memory,
@@ -35,8 +36,10 @@ constexpr int kWide = 6;
 constexpr int kAhead = 16;
 // Steps between two updates of the pointers, which would otherwise take instruction slots from the
 // multipliers. AVX2's steps are half as long. With AVX-512, 8 steps save 5 % of the time of wide
-// tiles with segments, but cost 1 % without.
+// tiles with segments, but cost 1 % without. Under a sanitizer, which checks each load of each step,
+// the compiler would take a quarter of an hour.
 constexpr int UnrollOf(int vectors, Layout layout) {
+  if (HWY_IS_ASAN || HWY_IS_TSAN) return 1;
   const bool wide = layout == Layout::kPanelAndSegments && vectors >= kNarrow;
   return HWY_TARGET <= HWY_AVX3 && !wide ? 4 : 8;
 }
@@ -108,7 +111,7 @@ HWY_ATTR HWY_INLINE void SumBlock(Tile<R, V, kLayout>& tile, const PanelProduct&
       kLayout == Layout::kPanel || kLayout == Layout::kPanelAndSegments ? width : p.ldb;
   constexpr int kUnroll = UnrollOf(V, kLayout);
   const auto step = [&](int count) HWY_ATTR {
-    HWY_UNROLL(8)
+    ATTNRUN_UNROLL(8)
     for (int u = 0; u < count; ++u) tile.Step(a, u, b + u * ldb, p.panel_stride, last);
     a.Advance(count);
     b += count * ldb;

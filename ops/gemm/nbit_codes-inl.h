@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/nbit_kernel.h"
 #include "ops/gemm/tile-inl.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -73,13 +74,13 @@ struct Scaling {
   HWY_ATTR HWY_INLINE void Read(int v, const float* block, int64_t width) {
     const Floats d;
     scale[0][v] = hn::LoadU(d, block);
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int i = 1; i < From::kPowers; ++i) {
       scale[i][v] = hn::Mul(scale[0][v], hn::Set(d, 1.0F / (1 << (i * C::kBits))));
     }
     if constexpr (C::kHasZeroPoint) {
       zero[0][v] = hn::LoadU(d, block + width);
-      HWY_UNROLL(16)
+      ATTNRUN_UNROLL(16)
       for (int i = 1; i < kZeros; ++i) {
         zero[i][v] = hn::Mul(zero[0][v], hn::Set(d, 1 << (i * C::kBits)));
       }

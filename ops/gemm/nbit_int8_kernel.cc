@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/nbit_prefetch-inl.h"
 #include "ops/gemm/tile-inl.h"
+#include "ops/gemm/unroll.h"
 #include "ops/gemm/vnni-inl.h"
 #include "ops/tensors/cpu.h"
 
@@ -45,21 +46,21 @@ HWY_ATTR HWY_INLINE void AddHalfWord(IntVector (&sums)[R][kNarrow], const uint8_
                                      const int8_t* values, int64_t stride) {
   const Ints d;
   hn::Vec<Codes> codes[kNarrow];
-  HWY_UNROLL(3)
+  ATTNRUN_UNROLL(3)
   for (int v = 0; v < kNarrow; ++v) {
     const uint8_t* const at = words + v * hn::Lanes(d) * 4;
     auto word = hn::LoadU(d, reinterpret_cast<const int32_t*>(at));
     if (kOdd) word = hn::ShiftRight<4>(word);
     codes[v] = hn::BitCast(Codes(), hn::And(word, hn::Set(d, 0x0F0F0F0F)));
   }
-  HWY_UNROLL(8)
+  ATTNRUN_UNROLL(8)
   for (int r = 0; r < R; ++r) {
     int32_t four;
     std::memcpy(&four, values + r * stride + (kOdd ? 4 : 0), sizeof(four));
     auto factor = hn::Set(d, four);
     // One factor at a time: together with the sums, more would not fit the registers.
     asm volatile("" : "+v"(factor.raw));
-    HWY_UNROLL(3)
+    ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) AddProducts<kVnni>(sums[r][v], codes[v], factor);
   }
 }
@@ -86,11 +87,11 @@ HWY_ATTR HWY_INLINE void AddSums(const RoundedProduct& p, int64_t block, const f
                                  const IntVector (&sums)[R][kNarrow], float* totals) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_UNROLL(8)
+  ATTNRUN_UNROLL(8)
   for (int r = 0; r < R; ++r) {
     const Vector scale = hn::Set(d, p.a.scales[r * p.blocks + block]);
     const Vector sum = hn::Set(d, static_cast<float>(p.a.sums[r * p.blocks + block]));
-    HWY_UNROLL(3)
+    ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
       float* const total = totals + (r * kNarrow + v) * lanes;
       Vector x = hn::ConvertTo(d, sums[r][v]);
@@ -114,10 +115,10 @@ HWY_ATTR HWY_NOINLINE void MultiplyRoundedAs(const RoundedProduct& p) {
   for (int64_t block = 0; block < p.blocks; ++block) {
     const uint8_t* const data = p.panel.data + block * format.block_bytes;
     IntVector sums[R][kNarrow];
-    HWY_UNROLL(8)
+    ATTNRUN_UNROLL(8)
     for (int r = 0; r < R; ++r) {
       const int32_t first = kZeros ? 0 : -kMiddle * p.a.sums[r * p.blocks + block];
-      HWY_UNROLL(3)
+      ATTNRUN_UNROLL(3)
       for (int v = 0; v < kNarrow; ++v) sums[r][v] = hn::Set(Ints(), first);
     }
     SumWords<R, kVnni>(sums, data + (kZeros ? 2 : 1) * width * 4, format.block / 8,

@@ -11,6 +11,7 @@
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/nbit_codes-inl.h"
 #include "ops/gemm/nbit_lookup_product-inl.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -37,9 +38,9 @@ HWY_ATTR HWY_INLINE void DequantizeWord(const Vector (&scale)[kNarrow],
     const auto* const at = reinterpret_cast<const int32_t*>(from) + v * lanes;
     word[v] = hn::ShiftRightSame(hn::LoadU(words, at), first * C::kBits);
   }
-  HWY_UNROLL(16)
+  ATTNRUN_UNROLL(16)
   for (int i = 0; i < count; ++i) {
-    HWY_UNROLL(3)
+    ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
       hn::StoreU(LowestCode<C>(word[v], scale[v], zero[v]), d, to + v * lanes);
       word[v] = hn::ShiftRight<C::kBits>(word[v]);
@@ -93,7 +94,7 @@ struct FewRows {
     a = p.a + k;
     const Place place = Place::Of<C>(p.panel, width, k);
     words = place.words;
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) {
       const auto* const block =
           reinterpret_cast<const uint8_t*>(place.block) + v / kNarrow * panel_bytes;
@@ -110,31 +111,31 @@ struct FewRows {
       return from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
     };
     auto mask = Extraction<C>::MaskOf(first);
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int i = 0; i < count; ++i) {
       const Scaling<C, kVectors>* const scales = Opaque(&scaling);
       asm volatile("" : "+v"(mask.raw));
       if constexpr (R <= 2) {
         Vector factor[R];
-        HWY_UNROLL(4)
+        ATTNRUN_UNROLL(4)
         for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, factors[r * stride + i]);
-        HWY_UNROLL(6)
+        ATTNRUN_UNROLL(6)
         for (int v = 0; v < kVectors; ++v) {
           const Vector weight = scales->At(word_of(v), first + i, v, mask, zero[v]);
-          HWY_UNROLL(4)
+          ATTNRUN_UNROLL(4)
           for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
         }
       } else {
         // Registers are scarce: all weights first, so that one factor is needed at a time.
         Vector weight[kVectors];
-        HWY_UNROLL(6)
+        ATTNRUN_UNROLL(6)
         for (int v = 0; v < kVectors; ++v) {
           weight[v] = scales->At(word_of(v), first + i, v, mask, zero[v]);
         }
-        HWY_UNROLL(4)
+        ATTNRUN_UNROLL(4)
         for (int r = 0; r < R; ++r) {
           const Vector factor = hn::Set(d, factors[r * stride + i]);
-          HWY_UNROLL(6)
+          ATTNRUN_UNROLL(6)
           for (int v = 0; v < kVectors; ++v) {
             sums.v[r][v] = hn::MulAdd(factor, weight[v], sums.v[r][v]);
           }
@@ -165,7 +166,7 @@ struct FewRows {
     const int64_t next_panel = panel_bytes;
     const int64_t step = width * 4;
     Vector zero[kVectors];
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < kVectors; ++v) zero[v] = scaling.zero[0][v];
     for (; count > 0; --count) {
       if constexpr (R == 1 && HWY_TARGET > HWY_AVX3) PrefetchNext(from);

@@ -12,6 +12,7 @@
 
 #include "hwy/highway.h"
 #include "ops/gemm/nbit_codes-inl.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -40,7 +41,7 @@ struct LookupScaling {
       : table(hn::Iota(Floats(), C::kHasZeroPoint ? 0.0F : -C::kMiddle)) {}
 
   HWY_ATTR HWY_INLINE void Read(const float* block) {
-    HWY_UNROLL(3)
+    ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
       scale[v] = hn::LoadU(Floats(), block + v * kLanes);
       if constexpr (C::kHasZeroPoint) zero[v] = hn::LoadU(Floats(), block + kWidth + v * kLanes);
@@ -63,7 +64,7 @@ struct LookupScaling {
 // The codes of a word of kNarrow vectors, from code `i` on.
 template <class C>
 HWY_ATTR HWY_INLINE void ReadCodes(const uint8_t* words, int i, CodeWords* codes) {
-  HWY_UNROLL(3)
+  ATTNRUN_UNROLL(3)
   for (int v = 0; v < kNarrow; ++v) {
     const uint8_t* const at = words + v * LookupScaling<C>::kLanes * 4 + i / 2;
     codes[v] = hn::LoadU(Words(), reinterpret_cast<const int32_t*>(at));
@@ -71,7 +72,7 @@ HWY_ATTR HWY_INLINE void ReadCodes(const uint8_t* words, int i, CodeWords* codes
 }
 template <class C>
 HWY_ATTR HWY_INLINE void NextCodes(CodeWords* codes) {
-  HWY_UNROLL(3)
+  ATTNRUN_UNROLL(3)
   for (int v = 0; v < kNarrow; ++v) codes[v] = hn::ShiftRight<C::kBits>(codes[v]);
 }
 
@@ -106,7 +107,7 @@ HWY_ATTR HWY_INLINE void ForEachRow(const NBitPanel& panel, int64_t begin, int64
     }
     for (; k + C::kPerWord <= until; k += C::kPerWord, words += kBytes) {
       word(words);
-      HWY_UNROLL(4)
+      ATTNRUN_UNROLL(4)
       for (int i = 0; i < C::kPerWord; i += 2) {
         ReadCodes<C>(words, i, codes);
         row(k - begin + i, codes, scaling);

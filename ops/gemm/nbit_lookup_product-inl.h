@@ -14,6 +14,7 @@
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/nbit_lookup-inl.h"
 #include "ops/gemm/nbit_prefetch-inl.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -27,7 +28,7 @@ HWY_ATTR void DequantizeByLookup(const NBitPanel& panel, int64_t begin, int64_t 
   ForEachRow<C>(
       panel, begin, end, [](const uint8_t* /*words*/) HWY_ATTR {},
       [&](int64_t k, const CodeWords* codes, const Scaling& scaling) HWY_ATTR {
-        HWY_UNROLL(3)
+        ATTNRUN_UNROLL(3)
         for (int v = 0; v < kNarrow; ++v) {
           hn::StoreU(scaling.At(codes[v], v), Floats(), to + k * Scaling::kWidth + v * 16);
         }
@@ -37,9 +38,9 @@ HWY_ATTR void DequantizeByLookup(const NBitPanel& panel, int64_t begin, int64_t 
 // Writes the sums of R rows and one panel to C.
 template <int R>
 HWY_ATTR HWY_INLINE void StoreSums(const Vector (&sums)[R][kNarrow], const FewRowsProduct& p) {
-  HWY_UNROLL(4)
+  ATTNRUN_UNROLL(4)
   for (int r = 0; r < R; ++r) {
-    HWY_UNROLL(3)
+    ATTNRUN_UNROLL(3)
     for (int64_t v = 0; v < kNarrow; ++v) {
       const int64_t left = std::max<int64_t>(p.columns - v * 16, 0);
       hn::StoreN(sums[r][v], Floats(), p.c + r * p.ldc + v * 16, left);
@@ -58,9 +59,9 @@ HWY_ATTR HWY_NOINLINE void MultiplyByLookup(const FewRowsProduct& p) {
   for (int64_t part = 0; part < p.blocks; ++part) {
     const float* const a = p.a + depth.Begin(part);
     Vector sum[R][kNarrow];
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(3)
+      ATTNRUN_UNROLL(3)
       for (int v = 0; v < kNarrow; ++v) sum[r][v] = hn::Zero(d);
     }
     ForEachRow<C>(
@@ -68,19 +69,19 @@ HWY_ATTR HWY_NOINLINE void MultiplyByLookup(const FewRowsProduct& p) {
         [&](const uint8_t* words) HWY_ATTR { PrefetchWords(words, last); },
         [&](int64_t k, const CodeWords* codes, const LookupScaling<C>& scaling) HWY_ATTR {
           Vector weight[kNarrow];
-          HWY_UNROLL(3)
+          ATTNRUN_UNROLL(3)
           for (int v = 0; v < kNarrow; ++v) weight[v] = scaling.At(codes[v], v);
-          HWY_UNROLL(4)
+          ATTNRUN_UNROLL(4)
           for (int r = 0; r < R; ++r) {
             const Vector factor = hn::Set(d, a[r * lda + k]);
-            HWY_UNROLL(3)
+            ATTNRUN_UNROLL(3)
             for (int v = 0; v < kNarrow; ++v) sum[r][v] = hn::MulAdd(factor, weight[v], sum[r][v]);
             StaysInRegister(factor);
           }
         });
-    HWY_UNROLL(4)
+    ATTNRUN_UNROLL(4)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(3)
+      ATTNRUN_UNROLL(3)
       for (int v = 0; v < kNarrow; ++v) {
         total[r][v] = part == 0 ? sum[r][v] : hn::Add(sum[r][v], total[r][v]);
       }

@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 #include "ops/gemm/activation-inl.h"
 #include "ops/gemm/micro_kernel.h"
+#include "ops/gemm/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -63,9 +64,9 @@ enum class Layout {
 template <int R, int V, Layout kLayout>
 struct Tile {
   HWY_ATTR HWY_INLINE void Clear() {
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(Floats());
     }
   }
@@ -75,32 +76,32 @@ struct Tile {
                                 int64_t panel_stride, size_t last) {
     const Floats d;
     Vector row[V];
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const float* from = b + v / kNarrow * panel_stride + v % kNarrow * hn::Lanes(d);
       row[v] = kLayout == Layout::kInPlaceTail && v + 1 == V
                    ? hn::MaskedLoad(hn::FirstN(d, last), d, from)
                    : hn::LoadU(d, from);
     }
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const Vector factor = hn::Set(d, a.At(r)[k]);
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
       // The only product with a factor may read it from memory.
       if (V > 1) StaysInRegister(factor);
     }
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < V; ++v) StaysInRegister(row[v]);
   }
 
   // sum += C.
   HWY_ATTR HWY_INLINE void AddC(const PanelProduct& p, const float* HWY_RESTRICT c) {
     const Floats d;
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const auto keep = hn::FirstN(d, p.columns - v * hn::Lanes(d));
-      HWY_UNROLL(16)
+      ATTNRUN_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         const float* from = c + r * p.ldc + v * hn::Lanes(d);
         sum[r][v] = hn::Add(sum[r][v], hn::MaskedLoad(keep, d, from));
@@ -117,7 +118,7 @@ struct Tile {
     const Clamp clamp(p.activation);
     const Vector scale = hn::Set(d, p.scale);
     const Vector residual_scale = hn::Set(d, p.residual.scale);
-    HWY_UNROLL(6)
+    ATTNRUN_UNROLL(6)
     for (int v = 0; v < V; ++v) {
       const size_t at = v * hn::Lanes(d);
       const auto keep = hn::FirstN(d, p.columns - at);
@@ -125,7 +126,7 @@ struct Tile {
         return kWhole ? hn::LoadU(d, from) : hn::MaskedLoad(keep, d, from);
       };
       const Vector bias = p.bias == nullptr ? hn::Zero(d) : load(p.bias + at);
-      HWY_UNROLL(16)
+      ATTNRUN_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         Vector y = hn::MulAdd(sum[r][v], scale, bias);
         if (residual != nullptr) {
@@ -152,17 +153,17 @@ struct Tile {
   // Spill and reload the sums of earlier blocks of K while the next block needs the registers.
   HWY_ATTR HWY_INLINE void Put(float* HWY_RESTRICT sums) const {
     const Floats d;
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int v = 0; v < V; ++v) hn::Store(sum[r][v], d, sums + (r * V + v) * hn::Lanes(d));
     }
   }
   HWY_ATTR HWY_INLINE void Add(const float* HWY_RESTRICT sums) {
     const Floats d;
-    HWY_UNROLL(16)
+    ATTNRUN_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(6)
+      ATTNRUN_UNROLL(6)
       for (int v = 0; v < V; ++v) {
         sum[r][v] = hn::Add(sum[r][v], hn::Load(d, sums + (r * V + v) * hn::Lanes(d)));
       }
