@@ -1,10 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "fuzz/attention_parts.h"
 #include "fuzz/blocks.h"
 
 namespace attnrun::testing {
+namespace {
+
+Value* Attended(GraphMaker& m, const Operands& operands, const AttentionShape& shape) {
+  Value* scores = AddScores(m, operands, shape);
+  if (m.dice().Chance(0.05)) m.Keep(scores);
+  return m.Op("MatMul", {AddProbabilities(m, scores), operands.v});
+}
+
+// Some heads, or samples and heads, after the others. A part may begin and end anywhere, so within a
+// group of heads that share keys, or within a sample.
+Value* AttendedInParts(GraphMaker& m, const Operands& operands, const AttentionShape& shape) {
+  const int64_t axis = shape.folded ? 0 : 1;
+  const int64_t cut = m.dice().Int(1, std::max<int64_t>(shape.heads - 1, 1));
+  const int64_t end = shape.folded ? INT32_MAX : shape.heads;
+  std::vector<Value*> parts;
+  for (const auto& [first, last] : {std::pair(int64_t{0}, cut), std::pair(cut, end)}) {
+    const auto part = [&](Value* x) {
+      return m.Op("Slice", {x, m.Ints({first}), m.Ints({last}), m.Ints({axis})});
+    };
+    parts.push_back(Attended(m, {part(operands.q), part(operands.k), part(operands.v)}, shape));
+  }
+  return m.Op("Concat", parts, {{"axis", axis}});
+}
+
+}  // namespace
 
 Value* AddAttention(GraphMaker& m, Value* x) {
   if (m.failed() || m.Rank(x) != 3) return m.Fail();
@@ -22,9 +51,7 @@ Value* AddAttention(GraphMaker& m, Value* x) {
   shape.value_width = dice.Chance(0.85) ? shape.width : dice.Int(1, 5);
   shape.folded = dice.Chance(0.15);
   const Operands operands = AddOperands(m, x, memory, shape);
-  Value* scores = AddScores(m, operands, shape);
-  if (dice.Chance(0.05)) m.Keep(scores);
-  Value* y = m.Op("MatMul", {AddProbabilities(m, scores), operands.v});
+  Value* y = dice.Chance(0.15) ? AttendedInParts(m, operands, shape) : Attended(m, operands, shape);
   return dice.Chance(0.95) ? AddMergedHeads(m, y, x, shape) : y;
 }
 

@@ -72,6 +72,20 @@ Value* MaskedTwice(GraphMaker& m, Value* scores) {
   return m.Commute("Add", scores, Mask(m, scores, DataType::kFloat));
 }
 
+// A mask of the scores that closes the probabilities, too, or these alone. What is left may be
+// divided by its sum.
+Value* MaskedBehind(GraphMaker& m, Value* scores) {
+  Value* mask = Mask(m, scores, DataType::kBool);
+  if (m.dice().Chance(0.6)) scores = m.Op("Where", {mask, scores, m.Number(Closing(m))});
+  if (m.dice().Chance(0.3)) scores = Masked(m, scores);
+  Value* p = m.Op("Softmax", {scores}, {{"axis", m.Axis(-1, m.Rank(scores))}});
+  Value* number = m.Op("Cast", {mask}, {{"to", int64_t{1}}});
+  p = m.dice().Chance(0.5) ? m.Commute("Mul", p, number) : m.Op("Where", {mask, p, m.Number(0)});
+  if (m.dice().Chance(0.6)) return p;
+  Value* sum = m.Reduce("ReduceSum", p, {-1});
+  return m.Op("Div", {p, m.Op("Add", {sum, m.Number(1e-13)})});
+}
+
 Value* Capped(GraphMaker& m, Value* scores) {
   const double cap = m.dice().Of({3.0, 30.0});
   return m.Commute("Mul", m.Op("Tanh", {m.Op("Div", {scores, m.Number(cap)})}), m.Number(cap));
@@ -101,6 +115,7 @@ Value* AddScores(GraphMaker& m, const Operands& operands, const AttentionShape& 
 
 Value* AddProbabilities(GraphMaker& m, Value* scores) {
   if (m.failed()) return nullptr;
+  if (m.dice().Chance(0.1)) return MaskedBehind(m, scores);
   const bool doubles = m.dice().Chance(0.05);
   if (doubles) scores = m.Op("Cast", {scores}, {{"to", int64_t{11}}});
   Value* y = AddSoftmax(m, scores);
