@@ -20,7 +20,8 @@
 // sums above 0 from others and gives 0 for them, also for NaN, one with IsNaN takes its place.
 //
 // Where the keys that the mask leaves have none of the weight in float32, beside one that it closes,
-// the written form gives 0 or NaN; elsewhere they are equal.
+// the written form gives 0 or NaN. So scores that another mask may have lowered stay as they are.
+// Those of closed keys are taken to be finite, as in all of attention.
 
 #include <limits>
 
@@ -44,7 +45,9 @@ class MaskedSoftmax {
     const auto empty_row = IsOp(node_, "Where") ? MatchChosen() : MatchQuotient();
     if (!empty_row.has_value() || !IsOneOrZero(mask_, facts_)) return false;
     const DataType type = facts_.TypeOf(scores_);
-    if (!IsFloatingPoint(type) || !RunsOverRows()) return false;
+    if (!IsFloatingPoint(type) || !RunsOverRows() || !IsOrdinary(scores_, kLarge, facts_)) {
+      return false;
+    }
     patch.Supersede(nodes_);
     if (!patch.Admits({node_->output(0)}, node_)) return false;
     const auto number = [&](const char* name, double value) {
@@ -63,6 +66,9 @@ class MaskedSoftmax {
   }
 
  private:
+  // Scores of this size are mask values.
+  static constexpr double kLarge = 1e3;
+
   Pattern Masked() {
     return Keep(&masked_, Op("Mul", {Op("Softmax", {Is(&scores_)}, &softmax_), Is(&mask_)}));
   }

@@ -16,6 +16,7 @@ struct Options {
   Form form = Form::kPlain;
   float least = 1e-13F;
   bool masks_scores = false;
+  bool has_causal_bias = false;
   // Bool; otherwise numbers, which need not be 1 or 0.
   bool is_bool = true;
 };
@@ -32,6 +33,12 @@ OptimizerTester Masked(const Options& options) {
     // So small that every key has some weight.
     Value* scores = b.Op("Mul", {b.Op("MatMul", {q, Transposed(b, k, {0, 1, 3, 2})}),
                                  b.Constant<float>("scale", {}, {0.125F})});
+    if (options.has_causal_bias) {
+      scores =
+          b.Op("Add", {scores, b.Op("Where", {b.Input("open", DataType::kBool, {"queries", "keys"}),
+                                              b.Constant<float>("zero", {}, {0}),
+                                              b.Constant<float>("closed", {}, {-1e9F})})});
+    }
     if (options.masks_scores) scores = b.Op("Mul", {scores, mask});
     Value* p = b.Op("Softmax", {scores}, {{"axis", int64_t{-1}}});
     p = b.Op("Mul", {p, mask});
@@ -64,6 +71,10 @@ TEST(MaskedSoftmaxTest, MasksTheScores) {
 
 TEST(MaskedSoftmaxTest, OtherNumbersStay) {
   EXPECT_EQ(Masked({.is_bool = false}).Count("attnrun.Attention"), 0);
+  // All weight may be on keys that the mask closes.
+  OptimizerTester causal = Masked({.form = Form::kChosen, .has_causal_bias = true});
+  EXPECT_EQ(causal.Count("attnrun.Attention"), 0);
+  causal.Dim("keys", 5).ExpectSameResults(kTolerance);
   OptimizerTester large = Masked({.form = Form::kPadded, .least = 0.1F});
   EXPECT_EQ(large.Count("attnrun.Attention"), 0);
   large.Dim("keys", 5).ExpectSameResults(kTolerance);
