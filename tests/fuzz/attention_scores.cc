@@ -72,7 +72,7 @@ Value* MaskedTwice(GraphMaker& m, Value* scores) {
   return m.Commute("Add", scores, Mask(m, scores, DataType::kFloat));
 }
 
-// A mask of the scores that closes the probabilities, too, or these alone. What is left may be
+// A mask of the scores that closes the probabilities, too, or these alone. These may then be
 // divided by its sum.
 Value* MaskedBehind(GraphMaker& m, Value* scores) {
   Value* mask = Mask(m, scores, DataType::kBool);
