@@ -8,7 +8,6 @@
 #include "core/quote.h"
 #include "core/status.h"
 #include "run.h"
-#include "tensor.h"
 
 namespace attnrun::capi {
 namespace {

@@ -11,6 +11,7 @@
 #include "attnrun/c.h"
 #include "attnrun/session.h"
 #include "attnrun/tensor.h"
+#include "tensor.h"
 
 namespace attnrun::capi {
 

@@ -19,28 +19,50 @@ using Pair = std::pair<SymInt, SymInt>;
 // Constant indices beyond this are no sign of a larger axis.
 constexpr int64_t kFarthest = int64_t{1} << 31;
 
+// An input of the main graph, and the most that constants add to its elements.
+struct Origin {
+  const Value* value = nullptr;
+  int64_t added = 0;
+};
+
+// The most that the other operands of a sum add, as far as they are constant.
+int64_t AddedBesides(const Node& sum, const Value* operand) {
+  int64_t added = 0;
+  for (const Value* other : sum.inputs()) {
+    if (other == operand || !other->is_constant()) continue;
+    const absl::StatusOr<std::vector<int64_t>> numbers = ToInts(*other->constant());
+    if (numbers.ok() && !numbers->empty()) added += *absl::c_max_element(*numbers);
+  }
+  return added;
+}
+
 // The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
 // another type, with a number added, beside others or limited.
-std::vector<const Value*> InputsBehind(const Value* value) {
-  std::vector<const Value*> inputs;
-  std::vector<const Value*> stack = {value};
+std::vector<Origin> InputsBehind(const Value* value) {
+  std::vector<Origin> inputs;
+  std::vector<Origin> stack = {{value}};
   HashSet<const Value*> seen;
   while (!stack.empty()) {
-    const Value* top = stack.back();
+    const Origin top = stack.back();
     stack.pop_back();
-    if (top == nullptr || !seen.insert(top).second) continue;
-    if (top->outer() != nullptr) stack.push_back(top->outer());
-    if (top->is_input()) inputs.push_back(top);
-    const Node* node = top->producer();
+    if (top.value == nullptr || !seen.insert(top.value).second) continue;
+    const auto push = [&](const Value* next, int64_t added = 0) {
+      stack.push_back({next, top.added + added});
+    };
+    if (top.value->outer() != nullptr) push(top.value->outer());
+    if (top.value->is_input()) inputs.push_back(top);
+    const Node* node = top.value->producer();
     if (node == nullptr) continue;
     if (opt::IsOp(node, "Where")) {
-      stack.insert(stack.end(), {node->input(1), node->input(2)});
-    } else if (opt::IsOp(node, "Add") || opt::IsOp(node, "Max") || opt::IsOp(node, "Min") ||
-               opt::IsOp(node, "Concat")) {
-      stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+      push(node->input(1));
+      push(node->input(2));
+    } else if (opt::IsOp(node, "Add")) {
+      for (const Value* input : node->inputs()) push(input, AddedBesides(*node, input));
+    } else if (opt::IsOp(node, "Max") || opt::IsOp(node, "Min") || opt::IsOp(node, "Concat")) {
+      for (const Value* input : node->inputs()) push(input);
     } else if (opt::IsOp(node, "Cast") || opt::IsOp(node, "Clip") || opt::IsOp(node, "Pad") ||
                ops::TraitsOf(*node).moves_elements) {
-      stack.push_back(node->input(0));
+      push(node->input(0));
     }
   }
   return inputs;
@@ -123,8 +145,11 @@ class Collector {
     for (const auto& [input, extent] : context.indices()) {
       if (!extent.IsComputable()) continue;
       AddReach(node.input(input), extent);
-      for (const Value* value : InputsBehind(node.input(input))) {
-        AddOnce(extent, needs_.indexed[value->name()]);
+      for (const auto& [value, added] : InputsBehind(node.input(input))) {
+        // A limit that no id is below limits none.
+        const SymInt limit = extent - std::max<int64_t>(added, 0);
+        const bool is_open = limit.constant().value_or(1) > 0;
+        AddOnce(is_open ? limit : extent, needs_.indexed[value->name()]);
       }
     }
   }

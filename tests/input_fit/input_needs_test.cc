@@ -41,6 +41,19 @@ TEST(InputNeedsTest, TablesBoundTheIdsThatIndexThem) {
   EXPECT_THAT(needs.indexed, ElementsAre(Pair("ids", UnorderedElementsAre(SymInt(4), kSteps))));
 }
 
+// Tables of all categories of a model take each category behind those of the features before it.
+TEST(InputNeedsTest, ConstantsThatAreAddedToIdsLowerTheirBound) {
+  GraphBuilder b;
+  Value* ids = b.Input("ids", DataType::kInt64, {"batch", 3});
+  Value* moved = b.Op("Add", {b.Constant<int64_t>("first", {3}, {0, 7, 13}),
+                              b.Op("Add", {ids, b.Constant<int64_t>("special", {}, {2})})});
+  b.Output(b.Op("Gather", {b.Input("table", DataType::kFloat, {18, 8}), moved}));
+  b.Output(b.Op("Gather", {b.Input("small", DataType::kFloat, {9, 8}), moved}));
+  const fit::InputNeeds needs = fit::NeedsOf(*b.Build().value());
+  // The small table has no row for the last feature.
+  EXPECT_THAT(needs.indexed, ElementsAre(Pair("ids", UnorderedElementsAre(SymInt(3), SymInt(9)))));
+}
+
 // As torch.as_strided is exported for a batch of 2.
 TEST(InputNeedsTest, ConstantIndicesLieInsideTheAxis) {
   GraphBuilder b;

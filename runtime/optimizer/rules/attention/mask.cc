@@ -202,11 +202,12 @@ class MaskSimplification {
       bias = chosen->IsZero() ? nullptr : Source(chosen->open);
       return;
     }
-    if (!UniformOf(chosen->open).has_value()) return;
+    const auto number = UniformOf(chosen->open);
+    if (!number.has_value()) return;
     const UnmaskedKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
     if (!keys.simpler) return;
     Value* condition = AllOf(patch_, keys.rest);
-    Value* open = Number(*bias, *UniformOf(chosen->open));
+    Value* open = Number(*bias, *number);
     bias = condition == nullptr
                ? open
                : patch_.Op("Where", {condition, open, Number(*bias, chosen->closed)});

@@ -24,9 +24,12 @@
 // Those of closed keys are taken to be finite, as in all of attention.
 
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/score_steps.h"
