@@ -117,12 +117,17 @@ class GroupQuery {
       Value* past = b_.input(kPastKey + role);
       Value*& heads = role == 0 ? parts_.k : parts_.v;
       Value* present = heads;
+      AttributeMap attributes;
+      if (a_.sliding) attributes["room"] = Window();
       if (a_.sliding && b_.wants(1 + role)) {
-        present = b_.Op("attnrun::AppendToCache", {past, heads, kept_, capacity_, dropped_});
+        present =
+            b_.Op("attnrun::AppendToCache", {past, heads, kept_, capacity_, dropped_}, attributes);
       }
       if (past != nullptr) {
-        heads = b_.Op("attnrun::AppendToCache", {past, heads, a_.sliding ? kept_ : first_,
-                                                 a_.sliding ? keys_ : b_.input(kTotal)});
+        heads =
+            b_.Op("attnrun::AppendToCache",
+                  {past, heads, a_.sliding ? kept_ : first_, a_.sliding ? keys_ : b_.input(kTotal)},
+                  attributes);
       }
       b_.Give(a_.sliding ? present : heads, 1 + role);
     }

@@ -23,12 +23,14 @@ namespace {
 // For each sample: copies the part of the past that is kept, then the update, then writes zeros.
 class AppendToCacheKernel final : public Kernel {
  public:
+  explicit AppendToCacheKernel(const AppendToCache& op) : op_(op) {}
+
   absl::string_view name() const override { return "copy"; }
   bool Accepts(const OpContext& context) const override { return MovesInputAsBytes(context); }
   bool accepts_strided() const override { return true; }
 
   absl::Status Run(OpContext& context) const override {
-    ATTNRUN_ASSIGN_OR_RETURN(const CacheAppend append, AppendToCache::Resolve(context));
+    ATTNRUN_ASSIGN_OR_RETURN(const CacheAppend append, op_.Resolve(context));
     const Tensor& past = context.input(0);
     if (append.only_appends()) {
       if (std::optional<Grown> grown = Grow(past, 2, append.count)) {
@@ -99,6 +101,8 @@ class AppendToCacheKernel final : public Kernel {
                 {strides[1], strides[2], strides[3]}, to,
                 {append.after * append.size, append.size, 1});
   }
+
+  const AppendToCache op_;
 };
 
 // The only element of an integer tensor. A decoder's lengths are read without memory for them.
@@ -118,7 +122,7 @@ absl::Status CheckCounts(const Tensor& counts, int64_t batch, absl::string_view 
 
 }  // namespace
 
-absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
+absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) const {
   const Tensor& past = context.input(0);
   const Tensor& update = context.input(1);
   const Tensor& used = context.input(2);
@@ -129,6 +133,10 @@ absl::StatusOr<CacheAppend> AppendToCache::Resolve(const OpContext& context) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a cache and an update [B,N,_,H] of one type and an integer, but found ",
         TypeAndShape(past), ", ", TypeAndShape(update), " and ", TypeAndShape(total)));
+  }
+  if (past.dim(2) < room_) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a cache of at least ", room_,
+                                                   " positions, but found ", TypeAndShape(past)));
   }
   ATTNRUN_RETURN_IF_ERROR(CheckCounts(used, past.dim(0), "used"));
   const bool drops = context.has_input(4);
@@ -185,6 +193,7 @@ void AppendToCache::Infer(InferContext& context) const {
   const Dims update = context.input(1).dims.value_or(UnknownDims(4));
   if (past.size() != 4 || update.size() != 4) return;
   for (const int axis : {0, 1, 3}) context.RequireEqual(past[axis], update[axis]);
+  context.Require(past[2] - room_);
   SymInt after = SymInt::Unknown();
   const std::optional<SymInt> total = OnlyElement(context, 3);
   if (total.has_value() && context.has_input(4)) {
@@ -203,7 +212,7 @@ void AppendToCache::Infer(InferContext& context) const {
 
 absl::StatusOr<std::unique_ptr<Kernel>> AppendToCache::MakeKernel(
     const KernelContext& /*context*/) const {
-  return std::make_unique<AppendToCacheKernel>();
+  return std::make_unique<AppendToCacheKernel>(*this);
 }
 
 }  // namespace attnrun::ops

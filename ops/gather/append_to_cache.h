@@ -46,10 +46,11 @@ struct CacheAppend {
 // attnrun.AppendToCache-1, made by the optimizer (past [B, N, P, H], update [B, N, S, H], used
 // int64 [B], total, dropped? int64 [B]) -> [B, N, T, H]: for sample b the first used[b] positions
 // of the past, then the update, without the first dropped[b] of both together, then zeros. `total`
-// is one integer of at most P + S; T = max(P, total), or total if `dropped` is given.
+// is one integer of at most P + S; T = max(P, total), or total if `dropped` is given. P is at least the
+// attribute `room` (0).
 class AppendToCache final : public Op {
  public:
-  explicit AppendToCache(AttributeReader& /*attributes*/) {}
+  explicit AppendToCache(AttributeReader& attributes) : room_(attributes.Int("room", 0)) {}
 
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
@@ -57,7 +58,10 @@ class AppendToCache final : public Op {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
 
   // Inputs may be strided.
-  static absl::StatusOr<CacheAppend> Resolve(const OpContext& context);
+  absl::StatusOr<CacheAppend> Resolve(const OpContext& context) const;
+
+ private:
+  int64_t room_;
 };
 
 }  // namespace attnrun::ops

@@ -70,7 +70,7 @@ class Shapes {
   int64_t ExtentOf(const StateValue& value, const std::string& input, const Dim& dim, size_t axis) {
     if (dim.is_fixed()) return dim.value;
     if (axis == 0) return options_.batch;
-    if (static_cast<int>(axis) == value.axis) {
+    if (static_cast<int>(axis) == value.axis && value.kind != StateKind::kWindow) {
       return value.kind == StateKind::kWritten ? options_.capacity : 0;
     }
     if (value.kind == StateKind::kKept && options_.encoder_positions > 0) {
@@ -78,6 +78,15 @@ class Shapes {
     }
     if (search_ == nullptr) Search();
     return search_->Value(SymbolOf(input, dim, axis));
+  }
+
+  // True on the axis of positions of a window, which begins without any or, where the model demands
+  // room for all positions, with zeros.
+  bool IsOfWindow(const std::string& input, size_t axis) const {
+    return absl::c_any_of(values_, [&](const StateValue& value) {
+      return value.kind == StateKind::kWindow && value.input == input &&
+             value.axis == static_cast<int>(axis);
+    });
   }
 
   // Looks for a run on one position after another one.
@@ -88,7 +97,8 @@ class Shapes {
         const Dim& dim = (*input.shape)[axis];
         if (dim.is_fixed()) continue;
         const bool is_batch = axis == 0;
-        const auto extent = fit::ExtentSearch::Extent{is_batch ? options_.batch : 1, is_batch};
+        const int64_t proposed = is_batch ? options_.batch : IsOfWindow(input.name, axis) ? 0 : 1;
+        const auto extent = fit::ExtentSearch::Extent{proposed, is_batch};
         extents.try_emplace(SymbolOf(input.name, dim, axis), extent);
       }
     }

@@ -64,6 +64,35 @@ inline std::string WindowModel(int64_t window) {
   return model.SerializeAsString();
 }
 
+// Attention of the last `window` positions as onnxruntime-genai writes it: the caches slide, or keep
+// all positions. "lengths" is the number of positions before the last one, "total" that of all.
+inline std::string QueryModel(int64_t window, bool slides) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::OperatorSetIdProto* contrib = model.add_opset_import();
+  contrib->set_domain("com.microsoft");
+  contrib->set_version(1);
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", onnx::TensorProto::FLOAT, {1, -1, kCacheWidth});
+  Declare(graph->add_input(), "lengths", onnx::TensorProto::INT32, {1});
+  Declare(graph->add_input(), "total", onnx::TensorProto::INT32, {});
+  Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, -1, kCacheWidth});
+  for (const char* name : {"k", "v"}) {
+    const std::string role = name;
+    Declare(graph->add_input(), "past." + role, onnx::TensorProto::FLOAT, {1, 1, -2, kCacheWidth});
+    Declare(graph->add_output(), "present." + role, onnx::TensorProto::FLOAT,
+            {1, 1, -3, kCacheWidth});
+  }
+  onnx::NodeProto* node =
+      AddNode(graph, "GroupQueryAttention", {"x", "x", "x", "past.k", "past.v", "lengths", "total"},
+              {"y", "present.k", "present.v"});
+  node->set_domain("com.microsoft");
+  AddIntAttribute(node, "num_heads", 1);
+  AddIntAttribute(node, "kv_num_heads", 1);
+  AddIntAttribute(node, "local_window_size", window);
+  if (slides) AddIntAttribute(node, "sliding_window_cache", 1);
+  return model.SerializeAsString();
+}
+
 // A cache that keeps all rows. With `tells_shape`, the output "shape" is that of the past rows. If
 // `axis` is 3, it is cut into columns: positions are its last axis.
 inline std::string AppendModel(bool tells_shape = false, int axis = 2) {
