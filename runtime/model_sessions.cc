@@ -152,7 +152,8 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
   ATTNRUN_ASSIGN_OR_RETURN(DecoderSession decoder, DecoderSession::Load(files.decoder, settings));
   ATTNRUN_RETURN_IF_ERROR(Annotate(CheckCacheType(decoder, settings.cache_type), files.decoder));
   ModelSessions sessions{std::move(decoder), std::nullopt, std::nullopt, std::nullopt};
-  if (!files.decoder_with_past.empty()) {
+  // A decoder that reads a cache goes on by itself.
+  if (!files.decoder_with_past.empty() && !sessions.decoder.counts_positions) {
     ATTNRUN_ASSIGN_OR_RETURN(DecoderSession with_past,
                              DecoderSession::Load(files.decoder_with_past, settings));
     *with_past.reads_several = DecoderSession::ReadsSeveral::kUnknown;
