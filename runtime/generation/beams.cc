@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<float>> ScoreContinuations(
     ATTNRUN_RETURN_IF_ERROR(processors.Apply(beams[b].ids, scores));
     for (float& score : scores) score += beams[b].score;
   }
+  if (absl::c_all_of(all, [](float score) { return score == kExcluded; })) {
+    return absl::InvalidArgumentError("the settings exclude every token");
+  }
   return all;
 }
 

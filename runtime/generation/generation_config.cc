@@ -170,7 +170,7 @@ absl::Status CheckLengths(const GenerationConfig& c) {
   ATTNRUN_RETURN_IF_ERROR(at_least(1, c.max_new_tokens.value_or(1), "max_new_tokens"));
   ATTNRUN_RETURN_IF_ERROR(at_least(1, c.max_length.value_or(1), "max_length"));
   ATTNRUN_RETURN_IF_ERROR(at_least(0, c.min_length, "min_length"));
-  ATTNRUN_RETURN_IF_ERROR(at_least(0, c.min_new_tokens, "min_new_tokens"));
+  ATTNRUN_RETURN_IF_ERROR(at_least(0, c.min_new_tokens.value_or(0), "min_new_tokens"));
   ATTNRUN_RETURN_IF_ERROR(at_least(0, c.top_k, "top_k"));
   ATTNRUN_RETURN_IF_ERROR(at_least(0, c.no_repeat_ngram_size, "no_repeat_ngram_size"));
   ATTNRUN_RETURN_IF_ERROR(
@@ -180,9 +180,10 @@ absl::Status CheckLengths(const GenerationConfig& c) {
       at_least(1, c.prompt_lookup_num_tokens.value_or(1), "prompt_lookup_num_tokens"));
   ATTNRUN_RETURN_IF_ERROR(at_least(1, c.max_matching_ngram_size, "max_matching_ngram_size"));
   ATTNRUN_RETURN_IF_ERROR(at_least(0, c.num_assistant_tokens, "num_assistant_tokens"));
-  if (c.max_new_tokens.has_value() && c.min_new_tokens > *c.max_new_tokens) {
-    return absl::InvalidArgumentError(absl::StrCat("min_new_tokens is ", c.min_new_tokens,
-                                                   ", but max_new_tokens is ", *c.max_new_tokens));
+  const int64_t least = c.min_new_tokens.value_or(0);
+  if (c.max_new_tokens.has_value() && least > *c.max_new_tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("min_new_tokens is ", least, ", but max_new_tokens is ", *c.max_new_tokens));
   }
   if (c.max_length.has_value() && c.min_length > *c.max_length) {
     return absl::InvalidArgumentError(

@@ -37,7 +37,8 @@ void AddPenalties(const GenerationConfig& c, const PromptFacts& prompt,
 }
 
 void AddRules(const GenerationConfig& c, const PromptFacts& prompt, std::vector<Processor>& rules) {
-  const int64_t least = std::max(c.min_length, prompt.length + c.min_new_tokens);
+  const int64_t least =
+      c.min_new_tokens.has_value() ? prompt.length + *c.min_new_tokens : c.min_length;
   if (least > 0 && !c.eos_token_id.empty()) rules.push_back(ExcludeBefore(least, c.eos_token_id));
   if (c.forced_bos_token_id.has_value()) rules.push_back(ForceAt(1, {*c.forced_bos_token_id}));
   if (!c.forced_eos_token_id.empty()) {

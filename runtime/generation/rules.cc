@@ -63,7 +63,9 @@ Processor RaiseEndBeyond(int64_t length, double factor, TokenIds end) {
     const int64_t beyond = static_cast<int64_t>(ids.size()) - length;
     if (beyond <= 0) return;
     const auto rise = static_cast<float>(std::pow(factor, beyond) - 1);
-    for (const int64_t token : end) scores[token] += std::abs(scores[token]) * rise;
+    for (const int64_t token : end) {
+      if (scores[token] != kExcluded) scores[token] += std::abs(scores[token]) * rise;
+    }
   };
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,21 @@ TEST(BeamSearchTest, AgreesWithTransformers) {
       {R"({"min_new_tokens":6})", {{{5, 9, 11, 8, 19, 0, 16, 6, 11}, -1.513774F}}},
   };
   Compare(cases);
+}
+
+TEST(BeamSearchTest, SettingsThatExcludeEveryTokenAreRefused) {
+  TokenIds all(23);
+  std::iota(all.begin(), all.end(), 0);
+  for (const int64_t groups : {1, 2}) {
+    GenerationConfig config;
+    config.num_beams = 4;
+    config.num_beam_groups = groups;
+    config.diversity_penalty = groups == 1 ? 0 : 1;
+    config.suppress_tokens = all;
+    EXPECT_THAT(
+        std::string(TriedSearch(FakeDecoder(23), {{1, 9, 4}}, config, 9).status().message()),
+        ::testing::HasSubstr("the settings exclude every token"));
+  }
 }
 
 // The sequences of transformers 4.48; later versions do not search in groups by themselves.

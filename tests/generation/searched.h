@@ -25,17 +25,26 @@ inline std::vector<Task> TasksOf(const std::vector<TokenIds>& prompts, int64_t n
 }
 
 // The continuations of prompts by a scheduler of their own.
-inline std::vector<GeneratedSequence> Searched(const FakeDecoder& decoder,
-                                               const std::vector<TokenIds>& prompts,
-                                               const GenerationConfig& config, int64_t new_tokens) {
+inline absl::StatusOr<std::vector<GeneratedSequence>> TriedSearch(
+    const FakeDecoder& decoder, const std::vector<TokenIds>& prompts,
+    const GenerationConfig& config, int64_t new_tokens) {
   Scheduler scheduler(decoder, {}, {});
   SearchSettings settings;
   settings.config = config;
   GenerationResult result;
   const absl::Status status =
       scheduler.Run(TasksOf(prompts, new_tokens), settings, {}, nullptr, result);
-  EXPECT_TRUE(status.ok()) << status;
+  if (!status.ok()) return status;
   return result.sequences;
+}
+
+// The same, where nothing fails.
+inline std::vector<GeneratedSequence> Searched(const FakeDecoder& decoder,
+                                               const std::vector<TokenIds>& prompts,
+                                               const GenerationConfig& config, int64_t new_tokens) {
+  auto found = TriedSearch(decoder, prompts, config, new_tokens);
+  EXPECT_TRUE(found.ok()) << found.status();
+  return found.ok() ? *std::move(found) : std::vector<GeneratedSequence>();
 }
 
 }  // namespace attnrun::gen

@@ -33,8 +33,9 @@ struct GenerationConfig {
   // Without either, 20 new tokens. max_new_tokens takes precedence.
   std::optional<int64_t> max_length;
   std::optional<int64_t> max_new_tokens;
+  // min_new_tokens takes precedence.
   int64_t min_length = 0;
-  int64_t min_new_tokens = 0;
+  std::optional<int64_t> min_new_tokens;
   // In seconds.
   std::optional<double> max_time;
 
