@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/exceptions.h"
 #include "core/status.h"
@@ -149,11 +150,30 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
       }
       ids = {*start};
       for (const auto& [position, id] : config.forced_decoder_ids) ids.push_back(id);
-    } else if (sessions_.encoder.has_value() && folder_.facts.type != "whisper" &&
-               start.has_value() && ids[0] != *start) {
+      if (IsWhisper()) ATTNRUN_RETURN_IF_ERROR(CompleteStart(config, ids));
+    } else if (sessions_.encoder.has_value() && !IsWhisper() && !IsDonut() && start.has_value() &&
+               ids[0] != *start) {
       ids.insert(ids.begin(), *start);
     }
     return ids;
+  }
+
+  bool IsWhisper() const { return folder_.facts.type == "whisper"; }
+  bool IsDonut() const { return absl::StartsWith(folder_.facts.encoder_type, "donut"); }
+
+  // Whisper's start says the language, the task, and that no timestamps are wanted.
+  absl::Status CompleteStart(const GenerationConfig& config, TokenIds& ids) const {
+    if (folder_.facts.lacks_language && config.forced_decoder_ids.empty()) {
+      return absl::InvalidArgumentError(
+          "it is empty, and the model knows several languages: expected the ids of the start, the "
+          "language and the task, or a language in generation_config.json");
+    }
+    const std::optional<int64_t> none = config.no_timestamps_token_id;
+    if (!none.has_value()) return absl::OkStatus();
+    const bool says_none = ids.back() == *none;
+    if (config.return_timestamps && says_none) ids.pop_back();
+    if (!config.return_timestamps && !says_none) ids.push_back(*none);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<gen::Task> MakeTask(const GenerationRequest& request,

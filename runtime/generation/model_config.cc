@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
+#include <optional>
+#include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "generation/json_fields.h"
 #include "generation/model_folder.h"
@@ -59,11 +63,34 @@ absl::Status ReadModelConfig(absl::string_view json, bool with_generation, Model
   ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
   const Json& text = TextPart(object);
   ATTNRUN_RETURN_IF_ERROR(ReadField(object, "model_type", folder.facts.type));
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadField(Field(object, "encoder"), "model_type", folder.facts.encoder_type));
   ATTNRUN_RETURN_IF_ERROR(ReadPositions(text, folder.facts));
   if (!with_generation) return absl::OkStatus();
   for (const Json* part : {&text, &object}) {
     ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(*part, /*strict=*/false, folder.config));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWhisperStart(absl::string_view json, ModelFolder& folder) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
+  const Json& languages = Field(object, "lang_to_id");
+  if (languages.As<Json::Object>() == nullptr || !folder.config.forced_decoder_ids.empty()) {
+    return absl::OkStatus();
+  }
+  std::string language;
+  std::string task = "transcribe";
+  ATTNRUN_RETURN_IF_ERROR(ReadField(object, "language", language));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(object, "task", task));
+  if (!absl::StartsWith(language, "<|")) language = absl::StrCat("<|", language, "|>");
+  std::optional<int64_t> language_id;
+  std::optional<int64_t> task_id;
+  ATTNRUN_RETURN_IF_ERROR(ReadField(languages, language, language_id));
+  ATTNRUN_RETURN_IF_ERROR(ReadField(Field(object, "task_to_id"), task, task_id));
+  folder.facts.lacks_language = !language_id.has_value() || !task_id.has_value();
+  if (folder.facts.lacks_language) return absl::OkStatus();
+  folder.config.forced_decoder_ids = {{1, *language_id}, {2, *task_id}};
   return absl::OkStatus();
 }
 

@@ -112,7 +112,8 @@ absl::Status ReadConfigs(const std::string& folder, ModelFolder& model) {
   ATTNRUN_RETURN_IF_ERROR(read(
       "config.json", [&](const std::string& text) { return ReadModelConfig(text, only, model); }));
   return read("generation_config.json", [&](const std::string& text) {
-    return UpdateGenerationConfig(text, /*strict=*/false, model.config);
+    ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(text, /*strict=*/false, model.config));
+    return ReadWhisperStart(text, model);
   });
 }
 

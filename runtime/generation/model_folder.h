@@ -25,6 +25,10 @@ struct ModelFiles {
 struct ModelFacts {
   // Such as "llama" or "whisper"; empty if it is not known.
   std::string type;
+  // That of the encoder, where the configuration names one.
+  std::string encoder_type;
+  // True for a Whisper of several languages, unless its configuration names the language.
+  bool lacks_language = false;
   // The most ids that the decoder reads.
   std::optional<int64_t> max_positions;
 };
@@ -44,6 +48,9 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path);
 // transformers: `json` is the text. They name the files, relative to the folder, or give facts.
 absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder);
 absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder);
+// Whisper's settings in generation_config.json that say how the decoder starts: language and task, by
+// lang_to_id and task_to_id. They become forced_decoder_ids.
+absl::Status ReadWhisperStart(absl::string_view json, ModelFolder& folder);
 
 }  // namespace attnrun::gen
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "attnrun/generator.h"
 #include "capi/counting_decoder.h"
 #include "session/cache_models.h"
@@ -144,6 +145,22 @@ TEST_P(DecoderOfOneId, GetsOneAtATime) {
   ExpectInAllWays(folder, request, config, expected);
 }
 
+// As a merged decoder, or one with a cache, under the name of the first of two.
+TEST(DecoderInTwoFiles, AFirstThatReadsACacheGoesOnByItself) {
+  const TemporaryFolder folder;
+  folder.Write("decoder_model.onnx", DecoderWithPast(-1));
+  folder.Write("decoder_with_past_model.onnx", DecoderWithPast(-1));
+  folder.Write("config.json", "{}");
+  GenerationRequest request;
+  request.prompt = {3, 7, 7, 0};
+  GenerationConfig config;
+  config.max_new_tokens = 12;
+  config.use_cache = false;
+  const TokenIds expected = Generate(Load(folder), request, config);
+  config.use_cache = true;
+  EXPECT_EQ(Generate(Load(folder), request, config), expected);
+}
+
 TEST(DecoderInTwoFiles, TheFirstGivesWhatTheOtherReads) {
   const TemporaryFolder folder;
   onnx::ModelProto first;
@@ -256,6 +273,67 @@ TEST(GeneratorExportsTest, TheStartIsOneId) {
   folder.Write("config.json", R"({"decoder_start_token_id": [2, 3]})");
   EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
               HasSubstr("decoder_start_token_id: expected one id, but found 2"));
+}
+
+// The ids that a decoder of 8 tokens starts with. Its first new token is the one after the last.
+class StartTest : public ::testing::Test {
+ protected:
+  StartTest() {
+    folder_.Write("encoder_model.onnx", Encoder());
+    folder_.Write("decoder_model.onnx", DecoderOfStates());
+    request_.encoder_inputs["input_features"] =
+        *Tensor::Of<float>({1, 6, 4}, std::vector<float>(24, 0.5F));
+  }
+
+  // The number of ids and the first new token, or the error.
+  std::string Start(const std::string& model, const std::string& generation) {
+    folder_.Write("config.json", model);
+    folder_.Write("generation_config.json", generation);
+    const Generator generator = Load(folder_);
+    GenerationConfig config = generator.config();
+    config.decoder_start_token_id = 1;
+    config.max_new_tokens = 1;
+    const auto result = generator.Generate({request_}, config);
+    if (!result.ok()) return std::string(result.status().message());
+    const GeneratedSequence& sequence = result->sequences[0];
+    return absl::StrCat(sequence.prompt_tokens, " ", sequence.tokens[0]);
+  }
+
+  TemporaryFolder folder_;
+  GenerationRequest request_;
+};
+
+TEST_F(StartTest, OfWhisperTellsOfTimestamps) {
+  const std::string model = R"({"model_type": "whisper"})";
+  EXPECT_EQ(Start(model, R"({"forced_decoder_ids": [[1, 5]], "no_timestamps_token_id": 5})"),
+            "2 6");
+  EXPECT_EQ(Start(model, R"({"no_timestamps_token_id": 5})"), "2 6");
+  EXPECT_THAT(Start(model, R"({"forced_decoder_ids": [[1, 5]], "no_timestamps_token_id": 5,
+                               "return_timestamps": true})"),
+              ::testing::StartsWith("1 "));
+}
+
+TEST_F(StartTest, OfAWhisperOfSeveralLanguagesNamesOne) {
+  const std::string model = R"({"model_type": "whisper"})";
+  const std::string ids = R"("lang_to_id": {"<|de|>": 2, "<|en|>": 3},
+                             "task_to_id": {"transcribe": 4, "translate": 3})";
+  EXPECT_THAT(Start(model, absl::StrCat("{", ids, "}")), HasSubstr("knows several languages"));
+  EXPECT_EQ(Start(model, absl::StrCat(R"({"language": "de",)", ids, "}")), "3 5");
+  EXPECT_EQ(Start(model, absl::StrCat(R"({"language": "<|en|>", "task": "translate",)", ids, "}")),
+            "3 4");
+  request_.prompt = {1, 6};
+  EXPECT_EQ(Start(model, absl::StrCat("{", ids, "}")), "2 7");
+}
+
+// transformers puts the start before other prompts.
+TEST_F(StartTest, OfDonutIsThePrompt) {
+  request_.prompt = {4};
+  const std::string donut = R"({"model_type": "vision-encoder-decoder",
+                                "encoder": {"model_type": "donut-swin"}})";
+  EXPECT_EQ(Start(donut, "{}"), "1 5");
+  const std::string other = R"({"model_type": "vision-encoder-decoder",
+                                "encoder": {"model_type": "vit"}})";
+  EXPECT_EQ(Start(other, "{}"), "2 5");
 }
 
 // Another file of the folder would be another model.
