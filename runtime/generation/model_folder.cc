@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generation/model_folder.h"
 
+#include <array>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -27,7 +29,7 @@ absl::StatusOr<std::optional<std::string>> ReadText(const std::string& path) {
 
 // Optimum and transformers.js add these to the names of files of lower precision, in the order of
 // preference here.
-constexpr const char* kSuffixes[] = {"",      "_fp16",      "_q4",   "_q4f16",
+constexpr const char* kSuffixes[] = {"",      "_optimized", "_fp16", "_q4",   "_q4f16",
                                      "_bnb4", "_quantized", "_int8", "_uint8"};
 
 // The first file of `stems` in the folder or its subfolder onnx, by suffix and then by stem.
@@ -63,28 +65,37 @@ std::string Sibling(const std::string& decoder, absl::string_view stem) {
   return "";
 }
 
-// The file of the folder, or of its subfolder onnx, that genai_config.json names. Names lead to no
-// other folder. kNotFound if it is missing: another file would be another model.
+// The file that genai_config.json names: below the folder, or in its subfolder onnx. kNotFound if it
+// is missing: another file would be another model.
 absl::StatusOr<std::string> FindNamed(const std::string& folder, absl::string_view name) {
-  for (const char* place : {"/", "/onnx/"}) {
-    std::string path = absl::StrCat(folder, place, FileName(name));
+  // Names lead to no other folder.
+  const bool leads_away = absl::StrContains(name, "..");
+  for (const std::string& place : {absl::StrCat("/", leads_away ? FileName(name) : name),
+                                   absl::StrCat("/onnx/", FileName(name))}) {
+    std::string path = absl::StrCat(folder, place);
     if (IsFile(path)) return path;
   }
   return absl::NotFoundError(absl::StrCat(folder, ": genai_config.json names ", Quoted(name),
                                           ", but there is no such file"));
 }
 
-// Completes the files that no configuration names. `folder` holds them, or its subfolder does.
-absl::Status FindFiles(const std::string& folder, ModelFiles& files) {
+absl::Status FindNamedFiles(const std::string& folder, ModelFiles& files) {
   for (std::string* file : {&files.decoder, &files.encoder, &files.embed_tokens}) {
-    if (file->empty() || absl::StartsWith(*file, "/")) continue;
+    if (file->empty()) continue;
     ATTNRUN_ASSIGN_OR_RETURN(*file, FindNamed(folder, *file));
   }
+  return absl::OkStatus();
+}
+
+// Completes the files that no configuration names. `folder` holds them, or its subfolder does.
+void FindFiles(const std::string& folder, ModelFiles& files) {
   if (files.decoder.empty()) {
     files.decoder = Find(folder, {"decoder_model_merged", "model", "decoder_model"});
   }
-  if (files.decoder.empty()) files.decoder = FindOnly(folder);
-  if (files.decoder.empty()) return absl::OkStatus();
+  for (const char* place : {"", "/onnx"}) {
+    if (files.decoder.empty()) files.decoder = FindOnly(absl::StrCat(folder, place));
+  }
+  if (files.decoder.empty()) return;
   const auto complete = [&](std::string& file, absl::string_view stem) {
     if (file.empty()) file = Sibling(files.decoder, stem);
     if (file.empty()) file = Find(folder, {stem});
@@ -95,7 +106,6 @@ absl::Status FindFiles(const std::string& folder, ModelFiles& files) {
   if (absl::StartsWith(name, "decoder_model") && !absl::StartsWith(name, "decoder_model_merged")) {
     files.decoder_with_past = Sibling(files.decoder, "decoder_with_past_model");
   }
-  return absl::OkStatus();
 }
 
 // Reads the configurations of a folder. generation_config.json has the last word.
@@ -117,6 +127,11 @@ absl::Status ReadConfigs(const std::string& folder, ModelFolder& model) {
   });
 }
 
+bool HasConfig(const std::string& folder) {
+  return absl::c_any_of(std::array{"genai_config.json", "config.json", "generation_config.json"},
+                        [&](const char* name) { return IsFile(absl::StrCat(folder, "/", name)); });
+}
+
 }  // namespace
 
 absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path) {
@@ -124,10 +139,14 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path) {
   const bool is_folder = IsFolder(path);
   const std::string absolute = AbsolutePath(path);
   std::string folder = is_folder ? path : std::string(FolderOf(absolute));
-  if (!is_folder && FileName(folder) == "onnx") folder = std::string(FolderOf(folder));
+  // The configuration lies beside the subfolder onnx.
+  const absl::string_view inner = is_folder ? absl::string_view(absolute) : FolderOf(absolute);
+  if (FileName(inner) == "onnx" && !HasConfig(folder)) folder = std::string(FolderOf(inner));
   ATTNRUN_RETURN_IF_ERROR(ReadConfigs(folder, model));
+  if (!is_folder) model.files.decoder.clear();
+  ATTNRUN_RETURN_IF_ERROR(FindNamedFiles(folder, model.files));
   if (!is_folder) model.files.decoder = absolute;
-  ATTNRUN_RETURN_IF_ERROR(FindFiles(folder, model.files));
+  FindFiles(folder, model.files);
   if (model.files.decoder.empty()) {
     return absl::NotFoundError(absl::StrCat(
         path,

@@ -25,7 +25,7 @@ struct ModelFiles {
 struct ModelFacts {
   // Such as "llama" or "whisper"; empty if it is not known.
   std::string type;
-  // That of the encoder, where the configuration names one.
+  // Such as "donut-swin", where the configuration describes an encoder.
   std::string encoder_type;
   // True for a Whisper of several languages, unless its configuration names the language.
   bool lacks_language = false;

@@ -346,6 +346,33 @@ TEST(GeneratorExportsTest, TheFileThatTheConfigurationNamesMustBeThere) {
   EXPECT_EQ(Generator::Load(folder.path("model.onnx")).status(), absl::OkStatus());
   folder.Write("onnx/other.onnx", CountingDecoder());
   EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus());
+  folder.Write("genai_config.json", R"({"model": {"decoder": {"filename": "deep/model.onnx"}}})");
+  folder.Write("deep/model.onnx", CountingDecoder());
+  EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus());
+}
+
+TEST(GeneratorExportsTest, NamesLeadToNoOtherFolder) {
+  const TemporaryFolder folder;
+  folder.Write("secret.onnx", CountingDecoder());
+  folder.Write("model/config.json", "{}");
+  for (const std::string& name : {std::string("../secret.onnx"), folder.path("secret.onnx")}) {
+    folder.Write("model/genai_config.json",
+                 absl::StrCat(R"({"model": {"decoder": {"filename": ")", name, R"("}}})"));
+    EXPECT_THAT(std::string(Generator::Load(folder.path("model")).status().message()),
+                HasSubstr("but there is no such file"));
+  }
+}
+
+// As ORTOptimizer names files, and where only the subfolder is given.
+TEST(GeneratorExportsTest, FilesMayBeOptimizedAndBesideTheirConfiguration) {
+  const TemporaryFolder folder;
+  folder.Write("onnx/model_optimized.onnx", CountingDecoder());
+  folder.Write("config.json", R"({"bos_token_id": 4})");
+  for (const char* path : {".", "onnx", "onnx/model_optimized.onnx"}) {
+    const auto generator = Generator::Load(folder.path(path));
+    ASSERT_TRUE(generator.ok()) << generator.status();
+    EXPECT_EQ(generator->config().bos_token_id, 4) << path;
+  }
 }
 
 }  // namespace
