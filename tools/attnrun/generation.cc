@@ -103,11 +103,28 @@ absl::Status UpdateConfig(const GenerationArguments& arguments, GenerationConfig
 
 // Says which options have no effect beside the others.
 void WarnOfUnused(const GenerationArguments& arguments, const GenerationConfig& config) {
-  constexpr const char* kOfSampling[] = {"temperature", "top_k",          "top_p",     "min_p",
-                                         "typical_p",   "epsilon_cutoff", "eta_cutoff"};
-  for (const char* name : kOfSampling) {
-    if (config.do_sample || arguments.settings.count(name) == 0) continue;
-    std::cerr << "attnrun: " << OptionOf(name) << " has no effect without --do-sample\n";
+  // A setting, and the reason why it may have no effect, if that is so.
+  struct Unused {
+    const char* setting;
+    bool holds;
+    const char* why;
+  };
+  std::vector<Unused> unused = {
+      {"length_penalty", config.num_beams == 1, "without --num-beams"},
+      {"early_stopping", config.num_beams == 1, "without --num-beams"},
+      {"diversity_penalty", config.num_beam_groups == 1, "without --num-beam-groups"},
+      {"max_length", config.max_new_tokens.has_value(), "beside --max-new-tokens"},
+      {"min_length", config.min_new_tokens.has_value(), "beside --min-new-tokens"},
+      {"num_assistant_tokens", arguments.draft.empty(), "without --draft"},
+      {"max_matching_ngram_size", !config.prompt_lookup_num_tokens.has_value(),
+       "without --prompt-lookup-num-tokens"}};
+  for (const char* name :
+       {"temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff"}) {
+    unused.push_back({name, !config.do_sample, "without --do-sample"});
+  }
+  for (const Unused& option : unused) {
+    if (!option.holds || arguments.settings.count(option.setting) == 0) continue;
+    std::cerr << "attnrun: " << OptionOf(option.setting) << " has no effect " << option.why << "\n";
   }
   if (arguments.ignore_eos && arguments.settings.count("eos_token_id") > 0) {
     std::cerr << "attnrun: --eos-token-id has no effect beside --ignore-eos\n";
