@@ -86,11 +86,13 @@ void MakeNestedLoops(GraphProto& graph, int depth, const std::string& value,
   body->add_output()->set_name(named("next"));
 }
 
-// y sums the product of forty operands over all combinations of their elements.
+// y sums the product of operands over all combinations of their elements. It takes all letters, so
+// that none is left for "...", and the optimizer cannot multiply two operands at a time.
 void MakeEinsum(GraphProto& graph, const std::string& operand) {
   std::string equation;
   Names inputs;
-  for (int i = 0; i < 40; ++i) {
+  constexpr int kLetters = 52;
+  for (int i = 0; i < kLetters; ++i) {
     absl::StrAppend(&equation, i == 0 ? "" : ",", "...",
                     std::string(1, i < 26 ? 'a' + i : 'A' + i - 26));
     inputs.push_back(operand);
