@@ -13,11 +13,11 @@ namespace attnrun::gen {
 namespace {
 
 // The part of a configuration that describes the decoder.
-const Json& TextPart(const Json& json) {
+const Json* TextPart(const Json& json) {
   for (const char* name : {"text_config", "decoder", "llm_config"}) {
-    if (const Json& part = Field(json, name); part.As<Json::Object>() != nullptr) return part;
+    if (const Json& part = Field(json, name); part.As<Json::Object>() != nullptr) return &part;
   }
-  return json;
+  return &json;
 }
 
 // The length of a table of positions. Models with relative positions have none.
@@ -61,7 +61,7 @@ absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
 
 absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder) {
   ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
-  const Json& text = TextPart(object);
+  const Json& text = *TextPart(object);
   ATTNRUN_RETURN_IF_ERROR(ReadField(object, "model_type", folder.facts.type));
   ATTNRUN_RETURN_IF_ERROR(
       ReadField(Field(object, "encoder"), "model_type", folder.facts.encoder_type));

@@ -42,6 +42,10 @@ class Shapes {
   }
 
  private:
+  // A window with room for all positions moves by as many at once. It then begins at a multiple of
+  // the keys that attention takes together, so that sums are those of a run without a cache.
+  static constexpr int64_t kSlide = 64;
+
   const ValueInfo& InfoOf(const StateValue& value) const {
     return *absl::c_find_if(inputs_,
                             [&](const ValueInfo& info) { return info.name == value.input; });
@@ -77,7 +81,9 @@ class Shapes {
       return options_.encoder_positions;
     }
     if (search_ == nullptr) Search();
-    return search_->Value(SymbolOf(input, dim, axis));
+    const int64_t extent = search_->Value(SymbolOf(input, dim, axis));
+    const bool slides = static_cast<int>(axis) == value.axis && extent > 0;
+    return slides ? extent - 1 + kSlide : extent;
   }
 
   // True on the axis of positions of a window, which begins without any or, where the model demands
