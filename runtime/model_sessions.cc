@@ -131,9 +131,10 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   const absl::StatusOr<ValueInfo> logits = LogitsOf(decoder.session, carried);
   if (!logits.ok()) return Annotate(logits.status(), path);
   decoder.logits = logits->name;
-  const bool fixed = logits->shape.has_value() && !logits->shape->empty();
-  decoder.vocabulary = fixed ? logits->shape->back().value : -1;
-  decoder.has_positions = !logits->shape.has_value() || logits->shape->size() > 2;
+  const auto& shape = logits->shape;
+  decoder.vocabulary = -1;
+  decoder.has_positions = !shape.has_value() || shape->size() > 2;
+  if (shape.has_value() && !shape->empty()) decoder.vocabulary = shape->back().value;
   return decoder;
 }
 
