@@ -186,9 +186,9 @@ void Print(const Options& options, const GenerationResult& result) {
 // --stream: prints a token of a sequence. Behind --json it is an object of its own line.
 void PrintToken(bool is_json, size_t sequence, int64_t token) {
   if (is_json) {
-    std::cout << Json({{"sequence", sequence}, {"token", token}}).dump() << std::endl;
+    std::cout << Json({{"sequence", sequence}, {"token", token}}).dump() << "\n" << std::flush;
   } else {
-    std::cout << sequence << " " << token << std::endl;
+    std::cout << sequence << " " << token << "\n" << std::flush;
   }
 }
 
