@@ -49,7 +49,11 @@ class ScoreWalk {
     if (ops::TraitsOf(*node).rearranges) return Rearranged(node, *dims, steps);
     const auto* step = absl::c_find_if(
         kSteps, [&](const auto& entry) { return entry.first == node->qualified_op_type(); });
-    return step == std::end(kSteps) ? Between(*node) : (this->*step->second)(node, *dims, steps);
+    if (step == std::end(kSteps)) return Between(*node);
+    Result scores = (this->*step->second)(node, *dims, steps);
+    // A number of several axes gives them to the scores that it scales.
+    const bool has_axes = !scores.has_value() || scores->view.rank() == std::ssize(*dims);
+    return has_axes ? std::move(scores) : Between(*node);
   }
 
  private:

@@ -107,6 +107,20 @@ TEST(AttentionProbabilitiesTest, ASecondMaskBesideABiasThatMayMaskStays) {
   table.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
+// Found by the fuzzer: such scores were read beyond their axes.
+TEST(AttentionProbabilitiesTest, ANumberWithMoreAxesThanTheScoresStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", "queries", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", "keys", 4});
+    Value* scores = b.Op("MatMul", {q, Transposed(b, k, {0, 2, 1})});
+    Value* scale = b.Constant<float>("scale", {1, 1, 1, 1, 1}, {0.5F});
+    Value* p = b.Op("Softmax", {b.Op("Mul", {scores, scale})}, {{"axis", int64_t{-1}}});
+    b.Output(b.Op("MatMul", {p, b.Input("values", DataType::kFloat, {"keys", 4})}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  test.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
 // As dynamic quantization of products of computed values leaves them.
 TEST(AttentionProbabilitiesTest, RoundedProbabilitiesAreReported) {
   const OptimizerTester test([](GraphBuilder& b) {
