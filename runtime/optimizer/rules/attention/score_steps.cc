@@ -34,6 +34,7 @@ class Ordinary {
   Ordinary(double large, Facts& facts) : large_(large), facts_(facts) {}
 
   bool Holds(const Value* value) {
+    if (value == nullptr) return false;
     if (const auto number = UniformOf(value)) return std::abs(*number) < large_;
     if (value->is_constant()) return IsSmall(*value->constant());
     const DataType type = facts_.TypeOf(value);
