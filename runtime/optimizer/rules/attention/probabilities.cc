@@ -79,11 +79,13 @@ Value* SkipSecondMask(Value* probabilities, const Scores* scores, Probabilities&
       mask.negated ? Op("Where", {given, Uniform(0), p}) : Op("Where", {given, p, Uniform(0)});
   const Pattern kept = Op("Cast", {mask.negated ? Op("Not", {given}) : given});
   Value* masked = ComputedBehind(*probabilities, chosen, facts, result.nodes);
+  // A row of -inf alone is NaN, and a product keeps it.
+  const bool keeps_nan = masked == nullptr && std::isinf(scores->mask_value);
   if (masked == nullptr) {
     masked = ComputedBehind(*probabilities, Op("Mul", {p, kept}), facts, result.nodes);
   }
   if (masked == nullptr) return probabilities;
-  result.zero_rows = true;
+  result.zero_rows = !keeps_nan;
   result.closes_masked = true;
   return masked;
 }

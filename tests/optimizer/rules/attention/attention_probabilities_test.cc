@@ -107,6 +107,22 @@ TEST(AttentionProbabilitiesTest, ASecondMaskBesideABiasThatMayMaskStays) {
   table.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
+// Found by the fuzzer: 0 times NaN is NaN. Some rows of two keys have none.
+TEST(AttentionProbabilitiesTest, AProductWithTheMaskKeepsNan) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* q = b.Input("q", DataType::kFloat, {"batch", 2, "queries", 4});
+    Value* k = b.Input("k", DataType::kFloat, {"batch", 2, "keys", 4});
+    Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, "queries", "keys"});
+    Value* closed = b.Constant<float>("closed", {}, {-std::numeric_limits<float>::infinity()});
+    Value* scores = b.Op("MatMul", {q, Transposed(b, k, {0, 1, 3, 2})});
+    Value* p = b.Op("Softmax", {b.Op("Where", {mask, scores, closed})}, {{"axis", int64_t{-1}}});
+    Value* kept = b.Op("Mul", {p, b.Op("Cast", {mask}, {{"to", int64_t{1}}})});
+    b.Output(b.Op("MatMul", {kept, Transposed(b, Values(b), {0, 1, 3, 2})}));
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+  test.Dim("keys", 2).ExpectSameResults(kTolerance);
+}
+
 // Found by the fuzzer: such scores were read beyond their axes.
 TEST(AttentionProbabilitiesTest, ANumberWithMoreAxesThanTheScoresStays) {
   OptimizerTester test([](GraphBuilder& b) {
