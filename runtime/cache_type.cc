@@ -191,7 +191,8 @@ bool IsFloat(const Value* value) {
 // Writes the number of channels of each cache into its type, also where the model declares a name
 // for it, as onnxruntime-genai's does.
 void FixChannels(const StateLayout& layout, const std::vector<ValueInfo>& inputs, Graph& graph) {
-  const auto shapes = state::InitialShapes(graph, inputs, layout.values, StateOptions());
+  const auto shapes =
+      state::InitialShapes(state::LazyNeeds(graph), inputs, layout.values, StateOptions());
   if (!shapes.ok()) return;
   for (size_t i = 0; i < layout.values.size(); ++i) {
     Value* const past = graph.inputs()[layout.inputs[i]];

@@ -26,7 +26,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer_options.h"
 #include "outputs.h"
-#include "state/initial_shapes.h"
 #include "state_use.h"
 #include "thread_pool_impl.h"
 #include "weight_cache/weight_cache.h"
@@ -100,6 +99,7 @@ absl::Status Session::Impl::Prepare(absl::string_view bytes, const SessionOption
   }
   layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
   layout_ = std::make_shared<const StateLayout>(std::move(layout));
+  needs_ = std::make_unique<const state::LazyNeeds>(graph());
   ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));
   for (const Tensor& constant : plan_->constants()) {
     constant_bytes_ += static_cast<int64_t>(constant.byte_size());
@@ -122,13 +122,13 @@ absl::Status Session::Impl::Run(const TensorMap& inputs, TensorMap& outputs,
 absl::StatusOr<std::unique_ptr<State::Impl>> Session::Impl::NewState(
     const StateOptions& options) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
-                           state::InitialShapes(graph(), inputs_, state_values(), options));
+                           state::InitialShapes(*needs_, inputs_, state_values(), options));
   return State::Impl::Make(layout_, shapes, options);
 }
 
 absl::StatusOr<size_t> Session::Impl::StateBytes(const StateOptions& options) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
-                           state::InitialShapes(graph(), inputs_, state_values(), options));
+                           state::InitialShapes(*needs_, inputs_, state_values(), options));
   return State::Impl::Bytes(*layout_, shapes, options);
 }
 

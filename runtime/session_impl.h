@@ -22,6 +22,7 @@
 #include "inputs.h"
 #include "loader/loader.h"
 #include "run_meter.h"
+#include "state/initial_shapes.h"
 #include "state_impl.h"
 #include "state_layout.h"
 
@@ -117,6 +118,7 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   int64_t constant_bytes_ = 0;
   std::vector<Rewrite> rewrites_;
   std::shared_ptr<const StateLayout> layout_;
+  std::unique_ptr<const state::LazyNeeds> needs_;
   Precision precision_ = Precision::kFloat32;
   std::unique_ptr<exec::Plan> plan_;
   std::mutex joins_mutex_;

@@ -10,16 +10,15 @@
 #include "core/status.h"
 #include "graph/declared_extent.h"
 #include "input_fit/extent_search.h"
-#include "input_fit/input_needs.h"
 
 namespace attnrun::state {
 namespace {
 
 class Shapes {
  public:
-  Shapes(const Graph& graph, const std::vector<ValueInfo>& inputs,
+  Shapes(const LazyNeeds& needs, const std::vector<ValueInfo>& inputs,
          const std::vector<StateValue>& values, const StateOptions& options)
-      : graph_(graph), inputs_(inputs), values_(values), options_(options) {}
+      : needs_(needs), inputs_(inputs), values_(values), options_(options) {}
 
   absl::StatusOr<std::vector<Shape>> Find() {
     std::vector<Shape> shapes;
@@ -108,8 +107,7 @@ class Shapes {
         extents.try_emplace(SymbolOf(input.name, dim, axis), extent);
       }
     }
-    needs_ = fit::NeedsOf(graph_);
-    search_ = std::make_unique<fit::ExtentSearch>(needs_, extents);
+    search_ = std::make_unique<fit::ExtentSearch>(needs_.Get(), extents);
     search_->Run();
   }
 
@@ -117,17 +115,22 @@ class Shapes {
     return DeclaredExtent(input, dim, axis).ToString();
   }
 
-  const Graph& graph_;
+  const LazyNeeds& needs_;
   const std::vector<ValueInfo>& inputs_;
   const std::vector<StateValue>& values_;
   const StateOptions& options_;
-  fit::InputNeeds needs_;
   std::unique_ptr<fit::ExtentSearch> search_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<Shape>> InitialShapes(const Graph& graph,
+const fit::InputNeeds& LazyNeeds::Get() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!needs_.has_value()) needs_ = fit::NeedsOf(graph_);
+  return *needs_;
+}
+
+absl::StatusOr<std::vector<Shape>> InitialShapes(const LazyNeeds& needs,
                                                  const std::vector<ValueInfo>& inputs,
                                                  const std::vector<StateValue>& values,
                                                  const StateOptions& options) {
@@ -136,7 +139,7 @@ absl::StatusOr<std::vector<Shape>> InitialShapes(const Graph& graph,
         absl::StrCat("expected a batch, a capacity and encoder positions of at least 0, but found ",
                      options.batch, ", ", options.capacity, " and ", options.encoder_positions));
   }
-  return Shapes(graph, inputs, values, options).Find();
+  return Shapes(needs, inputs, values, options).Find();
 }
 
 }  // namespace attnrun::state

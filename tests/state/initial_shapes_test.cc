@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<Shape>> ShapesOf(std::initializer_list<DimSpec> dims)
   for (const Value* input : graph->inputs()) {
     inputs.push_back({input->name(), input->type().element, input->type().shape});
   }
-  return state::InitialShapes(*graph, inputs, {{"state", "next", StateKind::kReplaced}},
-                              {.batch = 3});
+  return state::InitialShapes(state::LazyNeeds(*graph), inputs,
+                              {{"state", "next", StateKind::kReplaced}}, {.batch = 3});
 }
 
 TEST(InitialShapesTest, ARecurrentStateHasItsBatchAnywhere) {
