@@ -26,7 +26,6 @@
 // Exceptions to the last are samples, which MatMul broadcasts, and the keys of an attention, whose
 // number is the same in its two products.
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -353,9 +352,10 @@ class Spelling {
   std::optional<std::string> Of(const ops::Labels& labels) const {
     std::string letters;
     for (const ops::Label label : labels) {
-      const auto axis = static_cast<size_t>(std::max(label - ops::kEllipsis, 0));
-      if (axis >= unused_.size()) return std::nullopt;
-      letters += label < ops::kEllipsis ? static_cast<char>(label) : unused_[axis];
+      const auto axis = static_cast<size_t>(label - ops::kEllipsis);
+      const bool is_letter = label < ops::kEllipsis;
+      if (!is_letter && axis >= unused_.size()) return std::nullopt;
+      letters += is_letter ? static_cast<char>(label) : unused_[axis];
     }
     return letters;
   }

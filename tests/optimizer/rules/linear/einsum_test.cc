@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/any_type.h"
 #include "support/optimizer_tester.h"
 
 namespace attnrun::testing {
@@ -192,6 +193,21 @@ TEST(EinsumTest, ThreeOperandsMayHaveAnEllipsis) {
   });
   EXPECT_EQ(computed.Count("MatMul"), 1);
   computed.Dim("n", 5).ExpectSameResults(kTolerance);
+}
+
+// Without "...", no letter has to be left.
+TEST(EinsumTest, ThreeOperandsMayTakeAllLetters) {
+  const std::string small = "abcdefghijklmnopqrstuvwxyz";
+  const std::string large = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const OptimizerTester test([&](GraphBuilder& b) {
+    Value* shape = b.Constant("shape", Ints(std::vector<int64_t>(small.size(), 1)));
+    const auto given = [&](const std::string& name) {
+      return b.Op("Reshape", {b.Input(name, DataType::kFloat, {1}), shape});
+    };
+    Value* z = b.Input("z", DataType::kFloat, {1});
+    b.Output(Einsum(b, small + "," + large + ",a->A", {given("x"), given("y"), z}));
+  });
+  EXPECT_EQ(test.Ops(), "Einsum MatMul Reshape*2");
 }
 
 TEST(EinsumTest, LeavesExtentsThatMayBroadcast) {
