@@ -19,55 +19,6 @@ using Pair = std::pair<SymInt, SymInt>;
 // Constant indices beyond this are no sign of a larger axis.
 constexpr int64_t kFarthest = int64_t{1} << 31;
 
-// An input of the main graph, and the most that constants add to its elements.
-struct Origin {
-  const Value* value = nullptr;
-  int64_t added = 0;
-};
-
-// The most that the other operands of a sum add, as far as they are constant.
-int64_t AddedBesides(const Node& sum, const Value* operand) {
-  int64_t added = 0;
-  for (const Value* other : sum.inputs()) {
-    if (other == operand || !other->is_constant()) continue;
-    const absl::StatusOr<std::vector<int64_t>> numbers = ToInts(*other->constant());
-    if (numbers.ok() && !numbers->empty()) added += *absl::c_max_element(*numbers);
-  }
-  return added;
-}
-
-// The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
-// another type, with a number added, beside others or limited.
-std::vector<Origin> InputsBehind(const Value* value) {
-  std::vector<Origin> inputs;
-  std::vector<Origin> stack = {{value}};
-  HashSet<const Value*> seen;
-  while (!stack.empty()) {
-    const Origin top = stack.back();
-    stack.pop_back();
-    if (top.value == nullptr || !seen.insert(top.value).second) continue;
-    const auto push = [&](const Value* next, int64_t added = 0) {
-      stack.push_back({next, top.added + added});
-    };
-    if (top.value->outer() != nullptr) push(top.value->outer());
-    if (top.value->is_input()) inputs.push_back(top);
-    const Node* node = top.value->producer();
-    if (node == nullptr) continue;
-    if (opt::IsOp(node, "Where")) {
-      push(node->input(1));
-      push(node->input(2));
-    } else if (opt::IsOp(node, "Add")) {
-      for (const Value* input : node->inputs()) push(input, AddedBesides(*node, input));
-    } else if (opt::IsOp(node, "Max") || opt::IsOp(node, "Min") || opt::IsOp(node, "Concat")) {
-      for (const Value* input : node->inputs()) push(input);
-    } else if (opt::IsOp(node, "Cast") || opt::IsOp(node, "Clip") || opt::IsOp(node, "Pad") ||
-               ops::TraitsOf(*node).moves_elements) {
-      push(node->input(0));
-    }
-  }
-  return inputs;
-}
-
 // Numbers that bound the elements of an integer tensor that has some: all are at least `least`, and
 // one of them is at least `reach`.
 struct Bounds {
@@ -106,6 +57,54 @@ std::optional<Bounds> BoundsOf(const Value* value, int depth = 12) {
     return Bounds{};
   }
   return Bounds{a->least + b->least, std::max(a->reach + b->least, a->least + b->reach)};
+}
+
+// An input of the main graph, and the most that constants add to its elements.
+struct Origin {
+  const Value* value = nullptr;
+  int64_t added = 0;
+};
+
+// The most that the other operands of a sum add, as far as they are constant.
+int64_t AddedBesides(const Node& sum, const Value* operand) {
+  int64_t added = 0;
+  for (const Value* other : sum.inputs()) {
+    if (other == operand || !other->is_constant()) continue;
+    if (const auto bounds = BoundsOf(other)) added += bounds->reach;
+  }
+  return added;
+}
+
+// The inputs of the main graph whose elements are those of a value, or some of them, perhaps in
+// another type, with a number added, beside others or limited.
+std::vector<Origin> InputsBehind(const Value* value) {
+  std::vector<Origin> inputs;
+  std::vector<Origin> stack = {{value}};
+  HashSet<const Value*> seen;
+  while (!stack.empty()) {
+    const Origin top = stack.back();
+    stack.pop_back();
+    if (top.value == nullptr || !seen.insert(top.value).second) continue;
+    const auto push = [&](const Value* next, int64_t added = 0) {
+      stack.push_back({next, top.added + added});
+    };
+    if (top.value->outer() != nullptr) push(top.value->outer());
+    if (top.value->is_input()) inputs.push_back(top);
+    const Node* node = top.value->producer();
+    if (node == nullptr) continue;
+    if (opt::IsOp(node, "Where")) {
+      push(node->input(1));
+      push(node->input(2));
+    } else if (opt::IsOp(node, "Add")) {
+      for (const Value* input : node->inputs()) push(input, AddedBesides(*node, input));
+    } else if (opt::IsOp(node, "Max") || opt::IsOp(node, "Min") || opt::IsOp(node, "Concat")) {
+      for (const Value* input : node->inputs()) push(input);
+    } else if (opt::IsOp(node, "Cast") || opt::IsOp(node, "Clip") || opt::IsOp(node, "Pad") ||
+               ops::TraitsOf(*node).moves_elements) {
+      push(node->input(0));
+    }
+  }
+  return inputs;
 }
 
 class Collector {
