@@ -21,6 +21,14 @@ std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, 
   return *axis == rank - 1 ? -1 : *axis;
 }
 
+std::optional<int64_t> SoftmaxAxis(const Node& softmax, Facts& facts) {
+  const int rank = facts.RankOf(softmax.input(0));
+  const int64_t axis = AttributeOr<int64_t>(softmax, "axis", softmax.opset() < 13 ? 1 : -1);
+  if (axis == -1 || (rank >= 0 && axis == rank - 1)) return -1;
+  if (softmax.opset() < 13 || (axis < 0 && rank < 0)) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
 std::optional<AxisReduction> FindReduction(const Value* value, absl::string_view op_type,
                                            Facts& facts) {
   Node* last = value->producer();

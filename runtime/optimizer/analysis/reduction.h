@@ -18,6 +18,9 @@ std::optional<int> OnlyAxis(const Node& node, int rank, Facts& facts);
 // all, and where the axis is dropped.
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts);
 
+// The axis of a Softmax or LogSoftmax, in the same form; nullopt where several axes count as one.
+std::optional<int64_t> SoftmaxAxis(const Node& softmax, Facts& facts);
+
 // A reduction over one axis that stays with extent 1, or that is the last and is put back.
 struct AxisReduction {
   const Value* reduced() const { return nodes.back()->input(0); }

@@ -187,7 +187,7 @@ class MaskSimplification {
       const auto chosen = Chosen(Source(add->input(side)));
       if (!chosen.has_value() || !chosen->IsZero() || !Swallows(chosen->closed)) continue;
       if (!ClosesAsMasksDo(*chosen)) continue;
-      if (!IsOrdinary(add->input(1 - side), kLarge, facts_)) continue;
+      if (!IsOrdinary(add->input(1 - side), facts_, kLarge)) continue;
       CloseAs(*chosen);
       bias = Source(add->input(1 - side));
       return;

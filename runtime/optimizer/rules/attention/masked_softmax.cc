@@ -19,8 +19,8 @@
 // The Where behind the Softmax is left out where a row without a key gives NaN. Where a Where tells
 // sums above 0 from others and gives 0 for them, also for NaN, one with IsNaN takes its place.
 //
-// Where the keys that the mask leaves have none of the weight in float32, beside one that it closes,
-// the written form gives 0 or NaN. So scores that another mask may have lowered stay as they are.
+// Where the keys that the mask leaves have none of the weight in float32, beside one that it
+// closes, the written form gives 0 or NaN. So scores that another mask may have lowered stay as they are.
 // Those of closed keys are taken to be finite, as in all of attention.
 
 #include <limits>
@@ -29,6 +29,7 @@
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -48,9 +49,9 @@ class MaskedSoftmax {
     const auto empty_row = IsOp(node_, "Where") ? MatchChosen() : MatchQuotient();
     if (!empty_row.has_value() || !IsOneOrZero(mask_, facts_)) return false;
     const DataType type = facts_.TypeOf(scores_);
-    if (!IsFloatingPoint(type) || !RunsOverRows() || !IsOrdinary(scores_, kLarge, facts_)) {
-      return false;
-    }
+    if (!IsFloatingPoint(type) || SoftmaxAxis(*softmax_, facts_) != -1) return false;
+    DropMaskOfScores();
+    if (!IsOrdinary(scores_, facts_)) return false;
     patch.Supersede(nodes_);
     if (!patch.Admits({node_->output(0)}, node_)) return false;
     const auto number = [&](const char* name, double value) {
@@ -69,9 +70,6 @@ class MaskedSoftmax {
   }
 
  private:
-  // Scores of this size are mask values.
-  static constexpr double kLarge = 1e3;
-
   Pattern Masked() {
     return Keep(&masked_, Op("Mul", {Op("Softmax", {Is(&scores_)}, &softmax_), Is(&mask_)}));
   }
@@ -101,16 +99,10 @@ class MaskedSoftmax {
     return number > 0 && number <= kLargest ? std::optional(EmptyRow::kZero) : std::nullopt;
   }
 
-  // True if the Softmax runs over the last axis alone, as the sum does. Drops a product with the
-  // mask before it, as AllenNLP has, which leaves the scores that count as they are.
-  bool RunsOverRows() {
-    const int rank = facts_.RankOf(scores_);
-    const bool over_rest = softmax_->opset() < 13;
-    const int64_t axis = AttributeOr<int64_t>(*softmax_, "axis", over_rest ? 1 : -1);
-    if (rank < 1 || (axis != -1 && axis != rank - 1)) return false;
+  // A product with the mask before the Softmax, as AllenNLP has, leaves the scores that count.
+  void DropMaskOfScores() {
     const Node* product = scores_->producer();
     if (IsOp(product, "Mul") && product->input(1) == mask_) scores_ = product->input(0);
-    return true;
   }
 
   // The mask as bools: those that it was cast from, behind the same views, if there are any.

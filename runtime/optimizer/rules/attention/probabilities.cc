@@ -53,12 +53,10 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
 // masks, too. Where all keys that such a bias leaves are closed, a finite mask value gives them all
 // the weight, and the row 0; closed by -inf, they would leave the weight to others.
 bool BiasMayMask(const Scores& scores, Facts& facts) {
-  constexpr double kLarge = 1e3;
-  return !std::isinf(scores.mask_value) &&
-         absl::c_any_of(scores.biases, [&](const ScoreBias& bias) {
-           return bias.closed.value_or(0) < -kLarge ||
-                  !IsOrdinary(bias.operand.value, kLarge, facts);
-         });
+  const auto may_mask = [&](const ScoreBias& bias) {
+    return bias.closed.value_or(0) < -kLargeScore || !IsOrdinary(bias.operand.value, facts);
+  };
+  return !std::isinf(scores.mask_value) && absl::c_any_of(scores.biases, may_mask);
 }
 
 // Follows Where(mask, 0, p), or p times the mask as numbers, if it has the mask of the scores.

@@ -72,7 +72,7 @@ bool IsMaskValue(double number) { return number < std::numeric_limits<double>::i
 
 bool Swallows(double number) { return number <= -1e30; }
 
-bool IsOrdinary(const Value* value, double large, Facts& facts) {
+bool IsOrdinary(const Value* value, Facts& facts, double large) {
   return Ordinary(large, facts).Holds(value);
 }
 

@@ -26,10 +26,13 @@ bool IsMaskValue(double number);
 // True if adding the number absorbs any score: its size is near that of the lowest float.
 bool Swallows(double number);
 
-// True if no element is a mask value, as far as the constants tell from which the value is computed:
-// those are less than `large` in size, and the rest are products of activations, as scores are
-// themselves. False for what is given to the model.
-bool IsOrdinary(const Value* value, double large, Facts& facts);
+// The scores of a model are smaller than this; constants of its size mask.
+inline constexpr double kLargeScore = 1e3;
+
+// True if no element is a mask value, as far as the constants tell from which the value is
+// computed: those are less than `large` in size, and the rest are products of activations, as
+// scores are themselves. False for what is given to the model.
+bool IsOrdinary(const Value* value, Facts& facts, double large = kLargeScore);
 
 // True if all elements are 1 or 0.
 bool IsOneOrZero(const Value* value, Facts& facts);

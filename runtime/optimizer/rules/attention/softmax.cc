@@ -45,15 +45,6 @@ Pattern LogSumExp(Value* const* x, int64_t* axis) {
                 Op("Log", {Reduction("ReduceSum", axis, exponential)})});
 }
 
-// The axis in the form that ReducedAxis gives it; nullopt where several axes count as one.
-std::optional<int64_t> AxisOf(const Node& softmax, Facts& facts) {
-  const int rank = facts.RankOf(softmax.input(0));
-  const int64_t axis = AttributeOr<int64_t>(softmax, "axis", softmax.opset() < 13 ? 1 : -1);
-  if (axis == -1 || axis == rank - 1) return -1;
-  if (softmax.opset() < 13 || (axis < 0 && rank < 0)) return std::nullopt;
-  return axis < 0 ? axis + rank : axis;
-}
-
 // x if `shifted` is x minus its maximum along the axis, else `shifted` itself. Softmax subtracts
 // the maximum anyway; where it is infinite, both forms give NaN.
 Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes) {
@@ -67,7 +58,7 @@ Value* Unshifted(Value* shifted, int64_t axis, Facts& facts, MatchedNodes& nodes
 }
 
 bool ProposeUnshifted(RuleContext& context, Node* softmax, Patch& patch) {
-  const auto axis = AxisOf(*softmax, context.facts);
+  const auto axis = SoftmaxAxis(*softmax, context.facts);
   MatchedNodes nodes;
   if (!axis.has_value()) return false;
   Value* x = Unshifted(softmax->input(0), *axis, context.facts, nodes);
@@ -89,7 +80,7 @@ bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
   Value* x = nullptr;
   if (IsOp(nodes[1], "LogSoftmax")) {
     x = nodes[1]->input(0);
-    axis = AxisOf(*nodes[1], context.facts);
+    axis = SoftmaxAxis(*nodes[1], context.facts);
   } else {
     nodes.clear();
     const Pattern power = Op("Exp", {Op("Sub", {Is(&x), LogSumExp(&x, &*axis)})});

@@ -117,6 +117,16 @@ TEST(SoftmaxFusionTest, FusesTheExponentialOfLogSoftmax) {
   }
 }
 
+// The last axis but one of an input of unknown rank is not its last.
+TEST(SoftmaxFusionTest, AnAxisCountedFromAnUnknownEndStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* shape = b.Input("shape", DataType::kInt64, {"rank"});
+    Value* x = b.Op("Reshape", {b.Input("x", DataType::kFloat, {24}), shape});
+    b.Output(b.Op("Exp", {b.Op("LogSoftmax", {x}, {{"axis", int64_t{-2}}})}));
+  });
+  EXPECT_EQ(test.Ops(), "Exp LogSoftmax Reshape");
+}
+
 TEST(SoftmaxFusionTest, ALogarithmOfAnotherInputStays) {
   OptimizerTester test([](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
