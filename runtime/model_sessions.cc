@@ -132,7 +132,6 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   if (!logits.ok()) return Annotate(logits.status(), path);
   decoder.logits = logits->name;
   const auto& shape = logits->shape;
-  decoder.vocabulary = -1;
   decoder.has_positions = !shape.has_value() || shape->size() > 2;
   if (shape.has_value() && !shape->empty()) decoder.vocabulary = shape->back().value;
   return decoder;

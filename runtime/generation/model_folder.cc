@@ -65,8 +65,8 @@ std::string Sibling(const std::string& decoder, absl::string_view stem) {
   return "";
 }
 
-// The file that genai_config.json names: below the folder, or in its subfolder onnx. kNotFound if it
-// is missing: another file would be another model.
+// The file that genai_config.json names: below the folder, or in its subfolder onnx. kNotFound if
+// it is missing: another file would be another model.
 absl::StatusOr<std::string> FindNamed(const std::string& folder, absl::string_view name) {
   // Names lead to no other folder.
   const bool leads_away = absl::StrContains(name, "..");
@@ -121,10 +121,8 @@ absl::Status ReadConfigs(const std::string& folder, ModelFolder& model) {
   const bool only = !IsFile(path("generation_config.json"));
   ATTNRUN_RETURN_IF_ERROR(read(
       "config.json", [&](const std::string& text) { return ReadModelConfig(text, only, model); }));
-  return read("generation_config.json", [&](const std::string& text) {
-    ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(text, /*strict=*/false, model.config));
-    return ReadWhisperStart(text, model);
-  });
+  return read("generation_config.json",
+              [&](const std::string& text) { return ReadGenerationConfig(text, model); });
 }
 
 bool HasConfig(const std::string& folder) {

@@ -48,9 +48,7 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path);
 // transformers: `json` is the text. They name the files, relative to the folder, or give facts.
 absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder);
 absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder);
-// Whisper's settings in generation_config.json that say how the decoder starts: language and task, by
-// lang_to_id and task_to_id. They become forced_decoder_ids.
-absl::Status ReadWhisperStart(absl::string_view json, ModelFolder& folder);
+absl::Status ReadGenerationConfig(absl::string_view json, ModelFolder& folder);
 
 }  // namespace attnrun::gen
 
