@@ -113,12 +113,12 @@ class GroupQuery {
 
   void AddPast() {
     PutByHead(b_, parts_);
+    AttributeMap attributes;
+    if (a_.sliding) attributes["room"] = Window();
     for (const int role : {0, 1}) {
       Value* past = b_.input(kPastKey + role);
       Value*& heads = role == 0 ? parts_.k : parts_.v;
       Value* present = heads;
-      AttributeMap attributes;
-      if (a_.sliding) attributes["room"] = Window();
       if (a_.sliding && b_.wants(1 + role)) {
         present =
             b_.Op("attnrun::AppendToCache", {past, heads, kept_, capacity_, dropped_}, attributes);

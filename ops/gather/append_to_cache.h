@@ -46,8 +46,8 @@ struct CacheAppend {
 // attnrun.AppendToCache-1, made by the optimizer (past [B, N, P, H], update [B, N, S, H], used
 // int64 [B], total, dropped? int64 [B]) -> [B, N, T, H]: for sample b the first used[b] positions
 // of the past, then the update, without the first dropped[b] of both together, then zeros. `total`
-// is one integer of at most P + S; T = max(P, total), or total if `dropped` is given. P is at least the
-// attribute `room` (0).
+// is one integer of at most P + S; T = max(P, total), or total if `dropped` is given. P is at least
+// the attribute `room` (0).
 class AppendToCache final : public Op {
  public:
   explicit AppendToCache(AttributeReader& attributes) : room_(attributes.Int("room", 0)) {}

@@ -36,8 +36,8 @@ constexpr int kWide = 6;
 constexpr int kAhead = 16;
 // Steps between two updates of the pointers, which would otherwise take instruction slots from the
 // multipliers. AVX2's steps are half as long. With AVX-512, 8 steps save 5 % of the time of wide
-// tiles with segments, but cost 1 % without. Under a sanitizer, which checks each load of each step,
-// the compiler would take a quarter of an hour.
+// tiles with segments, but cost 1 % without. Under a sanitizer, which checks each load of each
+// step, the compiler would take a quarter of an hour.
 constexpr int UnrollOf(int vectors, Layout layout) {
   if (HWY_IS_ASAN || HWY_IS_TSAN) return 1;
   const bool wide = layout == Layout::kPanelAndSegments && vectors >= kNarrow;

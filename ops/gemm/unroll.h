@@ -4,8 +4,9 @@
 
 #include "hwy/base.h"
 
-// Before a loop over registers, which must be unrolled for these to stay registers. Sanitizers check
-// each load of each turn, which takes the compiler ten times as long where all turns are written out.
+// Before a loop over registers, which must be unrolled for these to stay registers. Sanitizers
+// check each load of each turn, which takes the compiler ten times as long where all turns are
+// written out.
 #if HWY_IS_ASAN || HWY_IS_TSAN
 #define ATTNRUN_UNROLL(turns)
 #else

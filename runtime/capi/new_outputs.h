@@ -20,8 +20,8 @@ namespace attnrun::capi {
 class NewOutputs {
  public:
   // `step`: the run has a state, and its results lack the values that are carried.
-  // kInvalidArgument for a name that is given twice or is no result, and unless all of `outputs` are
-  // NULL.
+  // kInvalidArgument for a name that is given twice or is no result, and unless all of `outputs`
+  // are NULL.
   static absl::StatusOr<NewOutputs> Make(const Session& session, bool step,
                                          const char* const* names, attnrun_tensor* const* outputs,
                                          size_t count);

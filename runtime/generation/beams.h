@@ -25,7 +25,8 @@ struct BeamLogits {
 };
 
 // The scores of all continuations of all beams, beam by beam. `change` is called with the
-// log-probabilities of each beam before the processors. kInvalidArgument if the settings exclude all.
+// log-probabilities of each beam before the processors. kInvalidArgument if the settings exclude
+// every token.
 absl::StatusOr<std::vector<float>> ScoreContinuations(
     absl::Span<const BeamLogits> beams, const Processors& processors,
     absl::FunctionRef<void(absl::Span<float> scores)> change);

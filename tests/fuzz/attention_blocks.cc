@@ -17,8 +17,8 @@ Value* Attended(GraphMaker& m, const Operands& operands, const AttentionShape& s
   return m.Op("MatMul", {AddProbabilities(m, scores), operands.v});
 }
 
-// Some heads, or samples and heads, after the others. A part may begin and end anywhere, so within a
-// group of heads that share keys, or within a sample.
+// Some heads, or samples and heads, after the others. A part may begin and end anywhere, so within
+// a group of heads that share keys, or within a sample.
 Value* AttendedInParts(GraphMaker& m, const Operands& operands, const AttentionShape& shape) {
   const int64_t axis = shape.folded ? 0 : 1;
   const int64_t cut = m.dice().Int(1, std::max<int64_t>(shape.heads - 1, 1));

@@ -360,9 +360,9 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_step(
 // Several requests at once, each with the outputs that it would have alone, to the bit: see
 // attnrun::Session::RunTogether. All have the same names of inputs and outputs: inputs[r *
 // input_count + i] is the input input_names[i] of request r, or NULL where it is left out, and
-// outputs[r * output_count + i] its output output_names[i], a new tensor where NULL must be. Request r
-// is a step of states[r]; where that, or `states`, is NULL, it is a run. A state may occur once. If a
-// request fails, no tensor is put anywhere, and all states are as before.
+// outputs[r * output_count + i] its output output_names[i], a new tensor where NULL must be. Request
+// r is a step of states[r]; where that, or `states`, is NULL, it is a run. A state may occur once.
+// If a request fails, no tensor is put anywhere, and all states are as before.
 ATTNRUN_EXPORT attnrun_status* attnrun_session_run_together(
     const attnrun_session* session, const attnrun_run_options* options, size_t request_count,
     attnrun_state* const* states, const char* const* input_names,

@@ -15,8 +15,9 @@ enum class LogLevel {
   kWarning,
 };
 
-// Receives a message, one line without its end, on the thread that called attnrun, and so on several
-// threads at once if these use the session at once. The message is gone when the call returns. An exception that it throws is dropped.
+// Receives a message, one line without its end, on the thread that called attnrun, and so on
+// several threads at once if these use the session at once. The message is gone when the call
+// returns. An exception that it throws is dropped.
 using LogSink = std::function<void(LogLevel level, absl::string_view message)>;
 
 }  // namespace attnrun

@@ -83,8 +83,8 @@ TEST(AttentionProbabilitiesTest, ASecondMaskMakesRowsZero) {
   }
 }
 
-// A causal bias leaves rows whose only open keys the mask closes: such a row is 0, and its other keys
-// must not get the weight. A table of small numbers leaves none.
+// A causal bias leaves rows whose only open keys the mask closes: such a row is 0, and its other
+// keys must not get the weight. A table of small numbers leaves none.
 TEST(AttentionProbabilitiesTest, ASecondMaskBesideABiasThatMayMaskStays) {
   OptimizerTester given = MaskedTwice(false, false, [](GraphBuilder& b) {
     return b.Input("bias", DataType::kFloat, {1, 1, "queries", "keys"});
