@@ -95,7 +95,7 @@ absl::Status Multinomial::Reference(OpContext& context) const {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> logarithms, ToDoubles(x));
   const int64_t classes = x.dim(1);
   Generator generator(seed_);
-  std::vector<double> sums(classes);
+  std::vector<double> sums(x.num_elements() == 0 ? 0 : classes);
   int64_t drawn = 0;
   return SetDrawn(context, type_, {x.dim(0), sample_size_}, [&] {
     const int64_t row = drawn / sample_size_;

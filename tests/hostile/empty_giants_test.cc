@@ -33,6 +33,7 @@ const BoundedModel kEmptyGiants[] = {
        BadOf(g, {kLong, 1, 0}, "InstanceNormalization",
              {Floats("scale", {1}, {1}), Floats("bias", {1}, {0})});
      }},
+    {"Multinomial", [](ModelProto&, GraphProto& g) { BadOf(g, {0, kLong}, "Multinomial"); }},
     {"Transpose", [](ModelProto&, GraphProto& g) { BadOf(g, {0, kLong}, "Transpose"); }},
     {"NonZero", [](ModelProto&, GraphProto& g) { BadOf(g, {0, kLong}, "NonZero"); }},
     {"Trilu", [](ModelProto&, GraphProto& g) { BadOf(g, {0, kLong, kLong}, "Trilu"); }},

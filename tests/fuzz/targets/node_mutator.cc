@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kMostElements = 4096;
 
+// An extent of tensors that have no elements.
+constexpr int64_t kHuge = int64_t{1} << 31;
+
 const std::vector<SampleNode>& Samples() {
   static const auto& samples = *new std::vector<SampleNode>(AllSamples());
   return samples;
@@ -141,7 +144,7 @@ void ChangeShape(NodeTrial& trial, Choices& choices) {
     shape = SomeShape(choices);
   } else {
     int64_t& extent = shape[choices.Int(0, std::ssize(shape) - 1)];
-    extent = choices.Of<int64_t>({1, 0, 2, 3, 5, 8, 16, 17, 32, 40});
+    extent = choices.Of<int64_t>({1, 0, 2, 3, 5, 8, 16, 17, 32, 40, kHuge});
   }
   const auto count = NumElements(shape);
   if (count.ok() && *count <= kMostElements) *input = Fresh(input->type(), shape, choices);
@@ -153,7 +156,7 @@ void Stretch(NodeTrial& trial, Choices& choices) {
   const Tensor* model = SomeInput(trial, choices);
   if (model == nullptr || model->rank() == 0) return;
   const int64_t from = model->dim(static_cast<int>(choices.Int(0, model->rank() - 1)));
-  const int64_t to = choices.Of<int64_t>({1, 2, 5, 8, 16, 31, 32, 33, 48, 64, 65, 0});
+  const int64_t to = choices.Of<int64_t>({1, 2, 5, 8, 16, 31, 32, 33, 48, 64, 65, 0, kHuge});
   for (Tensor& input : trial.node.inputs) {
     if (!input.defined() || input.is_sequence()) continue;
     std::vector<int64_t> shape(input.shape().begin(), input.shape().end());
