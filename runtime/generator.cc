@@ -13,6 +13,7 @@
 #include "encoder_inputs.h"
 #include "generation/model_folder.h"
 #include "generation/scheduler.h"
+#include "generation/whisper_start.h"
 #include "model_decoder.h"
 
 namespace attnrun {
@@ -136,8 +137,10 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   }
 
  private:
-  // The ids that the decoder starts with, as transformers completes them.
-  absl::StatusOr<TokenIds> FirstIds(const TokenIds& given, const GenerationConfig& config) const {
+  // The ids that the decoder starts with, as transformers completes them. `encoded` has the inputs
+  // that the encoder made.
+  absl::StatusOr<TokenIds> FirstIds(const TokenIds& given, const GenerationConfig& config,
+                                    const TensorMap& encoded, const RunOptions& run) const {
     TokenIds ids = given;
     const std::optional<int64_t> start =
         sessions_.encoder.has_value() && config.decoder_start_token_id.has_value()
@@ -148,9 +151,14 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
         return absl::InvalidArgumentError(
             "it is empty, and the configuration has no token to start with");
       }
+      if (IsWhisper()) {
+        return gen::WhisperStart(*start, config,
+                                 [&] { return Language(*start, config, encoded, run); });
+      }
       ids = {*start};
-      for (const auto& [position, id] : config.forced_decoder_ids) ids.push_back(id);
-      if (IsWhisper()) ATTNRUN_RETURN_IF_ERROR(CompleteStart(config, ids));
+      for (const auto& [position, id] : config.forced_decoder_ids) {
+        if (id.has_value()) ids.push_back(*id);
+      }
     } else if (sessions_.encoder.has_value() && !IsWhisper() && !IsDonut() && start.has_value() &&
                ids[0] != *start) {
       ids.insert(ids.begin(), *start);
@@ -161,32 +169,22 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   bool IsWhisper() const { return folder_.facts.type == "whisper"; }
   bool IsDonut() const { return absl::StartsWith(folder_.facts.encoder_type, "donut"); }
 
-  // Whisper's start says the language, the task, and that no timestamps are wanted.
-  absl::Status CompleteStart(const GenerationConfig& config, TokenIds& ids) const {
-    if (folder_.facts.lacks_language && config.forced_decoder_ids.empty()) {
-      return absl::InvalidArgumentError(
-          "it is empty, and the model knows several languages: expected the ids of the start, the "
-          "language and the task, or a language in generation_config.json");
-    }
-    const std::optional<int64_t> none = config.no_timestamps_token_id;
-    if (!none.has_value()) return absl::OkStatus();
-    const bool says_none = ids.back() == *none;
-    if (config.return_timestamps && says_none) ids.pop_back();
-    if (!config.return_timestamps && !says_none) ids.push_back(*none);
-    return absl::OkStatus();
+  // The id of the language that is most probable behind the start token.
+  absl::StatusOr<int64_t> Language(int64_t start, const GenerationConfig& config,
+                                   const TensorMap& encoded, const RunOptions& run) const {
+    const TokenIds ids = {start};
+    ATTNRUN_RETURN_IF_ERROR(CheckIds(ids, sessions_.decoder.vocabulary));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::unique_ptr<gen::Row> row,
+                             model_->decoder.NewRow(encoded, 1, config.use_cache));
+    ATTNRUN_ASSIGN_OR_RETURN(const std::vector<gen::Logits> logits,
+                             model_->decoder.Read({{row.get(), ids, 1}}, run));
+    return gen::MostProbableLanguage(logits[0], config);
   }
 
   absl::StatusOr<gen::Task> MakeTask(const GenerationRequest& request,
                                      const GenerationConfig& config, const RunOptions& run) const {
-    gen::Task task;
-    gen::Prompt& prompt = task.prompt;
-    ATTNRUN_ASSIGN_OR_RETURN(prompt.ids, FirstIds(request.prompt, config));
-    ATTNRUN_RETURN_IF_ERROR(CheckIds(prompt.ids, sessions_.decoder.vocabulary));
+    ATTNRUN_RETURN_IF_ERROR(CheckIds(request.prompt, sessions_.decoder.vocabulary));
     ATTNRUN_RETURN_IF_ERROR(CheckIds(request.encoder_ids, -1));
-    const auto length = static_cast<int64_t>(prompt.ids.size());
-    ATTNRUN_ASSIGN_OR_RETURN(const int64_t most, MaxLength(length, config));
-    // Without an encoder, transformers' settings for its ids are for the prompt.
-    prompt.facts = {length, most, sessions_.encoder.has_value() ? request.encoder_ids : prompt.ids};
     TensorMap encoded;
     if (sessions_.encoder.has_value()) {
       ATTNRUN_ASSIGN_OR_RETURN(
@@ -194,6 +192,14 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
           EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs));
       ATTNRUN_ASSIGN_OR_RETURN(encoded, Encode(sessions_, inputs, run));
     }
+    gen::Task task;
+    gen::Prompt& prompt = task.prompt;
+    ATTNRUN_ASSIGN_OR_RETURN(prompt.ids, FirstIds(request.prompt, config, encoded, run));
+    ATTNRUN_RETURN_IF_ERROR(CheckIds(prompt.ids, sessions_.decoder.vocabulary));
+    const auto length = static_cast<int64_t>(prompt.ids.size());
+    ATTNRUN_ASSIGN_OR_RETURN(const int64_t most, MaxLength(length, config));
+    // Without an encoder, transformers' settings for its ids are for the prompt.
+    prompt.facts = {length, most, sessions_.encoder.has_value() ? request.encoder_ids : prompt.ids};
     task.shares_prefixes = encoded.empty() && sessions_.decoder.can_grow;
     task.new_row = [this, encoded, use_cache = config.use_cache](int64_t capacity) {
       return model_->decoder.NewRow(encoded, capacity, use_cache);

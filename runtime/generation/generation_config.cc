@@ -72,6 +72,10 @@ const std::map<std::string, Reader>& Readers() {
       {"exponential_decay_length_penalty", Into(&C::exponential_decay_length_penalty)},
       {"suppress_tokens", Into(&C::suppress_tokens)},
       {"begin_suppress_tokens", Into(&C::begin_suppress_tokens)},
+      {"language", Into(&C::language)},
+      {"task", Into(&C::task)},
+      {"lang_to_id", Into(&C::lang_to_id)},
+      {"task_to_id", Into(&C::task_to_id)},
       {"forced_decoder_ids", Into(&C::forced_decoder_ids)},
       {"return_timestamps", Into(&C::return_timestamps)},
       {"no_timestamps_token_id", Into(&C::no_timestamps_token_id)},
@@ -106,7 +110,7 @@ bool HasNoEffect(absl::string_view name, const Json& json) {
   return true;
 }
 
-// Settings of transformers that change no token, and Whisper's that need a tokenizer.
+// Settings of transformers that change no token.
 bool IsPassedOver(const std::string& name) {
   static const auto& names = *new HashSet<std::string>{"cache_implementation",
                                                        "cache_config",
@@ -144,10 +148,6 @@ bool IsPassedOver(const std::string& name) {
                                                        "top_h",
                                                        "alignment_heads",
                                                        "is_multilingual",
-                                                       "lang_to_id",
-                                                       "task_to_id",
-                                                       "language",
-                                                       "task",
                                                        "prev_sot_token_id",
                                                        "begin_index"};
   return names.contains(name);

@@ -86,20 +86,30 @@ absl::Status Read(const Json& json, std::pair<int64_t, double>& pair) {
   return ReadPair(json, "a pair of an integer and a number", pair);
 }
 
-absl::Status Read(const Json& json, std::pair<int64_t, int64_t>& pair) {
-  return ReadPair(json, "a pair of a position and an id", pair);
-}
-
-absl::Status Read(const Json& json, std::vector<std::pair<int64_t, int64_t>>& pairs) {
-  // Whisper's multilingual models have [1, null]: the position is free. Nothing after it is forced.
+absl::Status Read(const Json& json,
+                  std::vector<std::pair<int64_t, std::optional<int64_t>>>& pairs) {
   const auto* const array = json.As<Json::Array>();
-  if (array == nullptr) return Expected("a list of pairs", json);
+  if (array == nullptr) return Expected("a list of pairs of a position and an id", json);
   pairs.clear();
   for (const Json& item : *array) {
     const auto* const pair = item.As<Json::Array>();
-    if (pair != nullptr && pair->size() == 2 && pair->back().is_null()) break;
-    ATTNRUN_RETURN_IF_ERROR(Read(item, pairs.emplace_back()));
+    if (pair == nullptr || pair->size() != 2)
+      return Expected("a pair of a position and an id", item);
+    auto& [position, id] = pairs.emplace_back();
+    ATTNRUN_RETURN_IF_ERROR(Read(pair->front(), position));
+    if (!pair->back().is_null()) ATTNRUN_RETURN_IF_ERROR(Read(pair->back(), id));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Read(const Json& json, std::map<std::string, int64_t>& ids) {
+  const auto* const object = json.As<Json::Object>();
+  if (object == nullptr) return Expected("an object of ids", json);
+  std::map<std::string, int64_t> read;
+  for (const auto& [name, id] : *object) {
+    ATTNRUN_RETURN_IF_ERROR(Annotate(Read(id, read[name]), name));
+  }
+  ids = std::move(read);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #define ATTNRUN_GENERATION_JSON_FIELDS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,13 +26,15 @@ absl::Status Read(const Json& json, std::string& value);
 // A list, or one id.
 absl::Status Read(const Json& json, TokenIds& ids);
 absl::Status Read(const Json& json, std::vector<TokenIds>& lists);
-// [start, factor], or [position, id].
+// [start, factor].
 absl::Status Read(const Json& json, std::pair<int64_t, double>& pair);
-absl::Status Read(const Json& json, std::pair<int64_t, int64_t>& pair);
-absl::Status Read(const Json& json, std::vector<std::pair<int64_t, int64_t>>& pairs);
+// [[position, id or null], ...].
+absl::Status Read(const Json& json, std::vector<std::pair<int64_t, std::optional<int64_t>>>& pairs);
 // [[ids, bias], ...].
 absl::Status Read(const Json& json, std::vector<std::pair<TokenIds, double>>& biases);
 absl::Status Read(const Json& json, EarlyStopping& value);
+// An object of ids.
+absl::Status Read(const Json& json, std::map<std::string, int64_t>& ids);
 
 template <typename T>
 absl::Status Read(const Json& json, std::optional<T>& value) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -30,28 +29,6 @@ absl::Status ReadPositions(const Json& json, ModelFacts& facts) {
   const bool relative = facts.type == "t5" || facts.type == "mt5" || facts.type == "umt5" ||
                         facts.type == "longt5" || facts.type == "bloom" || facts.type == "mpt";
   if (relative) facts.max_positions.reset();
-  return absl::OkStatus();
-}
-
-// Whisper's settings that say how the decoder starts, a language and a task by lang_to_id and
-// task_to_id, become forced_decoder_ids.
-absl::Status ReadWhisperStart(const Json& object, ModelFolder& folder) {
-  const Json& languages = Field(object, "lang_to_id");
-  if (languages.As<Json::Object>() == nullptr || !folder.config.forced_decoder_ids.empty()) {
-    return absl::OkStatus();
-  }
-  std::string language;
-  std::string task = "transcribe";
-  ATTNRUN_RETURN_IF_ERROR(ReadField(object, "language", language));
-  ATTNRUN_RETURN_IF_ERROR(ReadField(object, "task", task));
-  if (!absl::StartsWith(language, "<|")) language = absl::StrCat("<|", language, "|>");
-  std::optional<int64_t> language_id;
-  std::optional<int64_t> task_id;
-  ATTNRUN_RETURN_IF_ERROR(ReadField(languages, language, language_id));
-  ATTNRUN_RETURN_IF_ERROR(ReadField(Field(object, "task_to_id"), task, task_id));
-  folder.facts.lacks_language = !language_id.has_value() || !task_id.has_value();
-  if (folder.facts.lacks_language) return absl::OkStatus();
-  folder.config.forced_decoder_ids = {{1, *language_id}, {2, *task_id}};
   return absl::OkStatus();
 }
 
@@ -93,12 +70,6 @@ absl::Status ReadModelConfig(absl::string_view json, bool with_generation, Model
     ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(*part, /*strict=*/false, folder.config));
   }
   return absl::OkStatus();
-}
-
-absl::Status ReadGenerationConfig(absl::string_view json, ModelFolder& folder) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
-  ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(object, /*strict=*/false, folder.config));
-  return ReadWhisperStart(object, folder);
 }
 
 }  // namespace attnrun::gen

@@ -121,8 +121,9 @@ absl::Status ReadConfigs(const std::string& folder, ModelFolder& model) {
   const bool only = !IsFile(path("generation_config.json"));
   ATTNRUN_RETURN_IF_ERROR(read(
       "config.json", [&](const std::string& text) { return ReadModelConfig(text, only, model); }));
-  return read("generation_config.json",
-              [&](const std::string& text) { return ReadGenerationConfig(text, model); });
+  return read("generation_config.json", [&](const std::string& text) {
+    return UpdateGenerationConfig(text, /*strict=*/false, model.config);
+  });
 }
 
 bool HasConfig(const std::string& folder) {

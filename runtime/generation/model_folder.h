@@ -27,8 +27,6 @@ struct ModelFacts {
   std::string type;
   // Such as "donut-swin", where the configuration describes an encoder.
   std::string encoder_type;
-  // True for a Whisper of several languages, unless its configuration names the language.
-  bool lacks_language = false;
   // The most ids that the decoder reads.
   std::optional<int64_t> max_positions;
 };
@@ -48,7 +46,6 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path);
 // transformers: `json` is the text. They name the files, relative to the folder, or give facts.
 absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder);
 absl::Status ReadModelConfig(absl::string_view json, bool with_generation, ModelFolder& folder);
-absl::Status ReadGenerationConfig(absl::string_view json, ModelFolder& folder);
 
 }  // namespace attnrun::gen
 

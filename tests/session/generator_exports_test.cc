@@ -313,16 +313,38 @@ TEST_F(StartTest, OfWhisperTellsOfTimestamps) {
               ::testing::StartsWith("1 "));
 }
 
-TEST_F(StartTest, OfAWhisperOfSeveralLanguagesNamesOne) {
+// A Whisper of two languages.
+constexpr char kLanguages[] = R"("lang_to_id": {"<|de|>": 2, "<|en|>": 3},
+                                 "task_to_id": {"transcribe": 4, "translate": 3})";
+
+TEST_F(StartTest, OfWhisperHasTheLanguageAndTheTaskByName) {
   const std::string model = R"({"model_type": "whisper"})";
-  const std::string ids = R"("lang_to_id": {"<|de|>": 2, "<|en|>": 3},
-                             "task_to_id": {"transcribe": 4, "translate": 3})";
-  EXPECT_THAT(Start(model, absl::StrCat("{", ids, "}")), HasSubstr("knows several languages"));
-  EXPECT_EQ(Start(model, absl::StrCat(R"({"language": "de",)", ids, "}")), "3 5");
-  EXPECT_EQ(Start(model, absl::StrCat(R"({"language": "<|en|>", "task": "translate",)", ids, "}")),
+  const auto start = [&](const std::string& settings) {
+    return Start(model, absl::StrCat("{", settings, kLanguages, "}"));
+  };
+  for (const char* language : {"de", "<|de|>", "German"}) {
+    EXPECT_EQ(start(absl::StrCat(R"("language": ")", language, R"(",)")), "3 5") << language;
+  }
+  EXPECT_EQ(start(R"("language": "en", "task": "translate", "forced_decoder_ids": [[1, 6]],)"),
             "3 4");
+  EXPECT_THAT(start(R"("language": "fr",)"), HasSubstr("'fr', whose token is <|fr|>"));
+  EXPECT_THAT(start(R"("language": "en", "task": "sing",)"), HasSubstr("found 'sing'"));
   request_.prompt = {1, 6};
-  EXPECT_EQ(Start(model, absl::StrCat("{", ids, "}")), "2 7");
+  EXPECT_EQ(start(""), "2 7");
+}
+
+TEST_F(StartTest, OfWhisperDetectsTheLanguage) {
+  const std::string model = R"({"model_type": "whisper"})";
+  const auto start = [&](const std::string& settings) {
+    return Start(model, absl::StrCat("{", settings, kLanguages, "}"));
+  };
+  EXPECT_EQ(start(""), "2 3");
+  EXPECT_EQ(start(R"("task": "transcribe",)"), "3 5");
+  EXPECT_EQ(start(R"("forced_decoder_ids": [[1, null], [2, 5]],)"), "3 6");
+  EXPECT_EQ(start(R"("forced_decoder_ids": [[1, 6]],)"), "2 7");
+  EXPECT_EQ(Start(model, R"({"lang_to_id": {"<|de|>": 5, "<|en|>": 2}})"), "2 3");
+  EXPECT_THAT(Start(model, R"({"lang_to_id": {"<|de|>": 9}})"),
+              HasSubstr("lang_to_id: expected ids from 0 to 7, but found 9"));
 }
 
 // transformers puts the start before other prompts.

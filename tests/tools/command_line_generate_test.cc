@@ -211,11 +211,12 @@ TEST_F(GenerateTest, SaysWhichOptionsHaveNoEffect) {
   EXPECT_THAT(found.err, HasSubstr("--eos-token-id has no effect beside --ignore-eos"));
   EXPECT_EQ(Attnrun(greedy + "--top-k 3 --do-sample --ignore-eos").err, "");
   const auto others = Attnrun(greedy + "--length-penalty 2 --max-length 9 --min-length 1 " +
-                              "--min-new-tokens 1 --max-matching-ngram-size 2");
+                              "--min-new-tokens 1 --max-matching-ngram-size 2 --language de");
   for (const char* said :
        {"--length-penalty has no effect without",
         "--max-length has no effect beside --max-new-tokens", "--min-length has no effect beside",
-        "--max-matching-ngram-size has no effect without --prompt-lookup-num-tokens"}) {
+        "--max-matching-ngram-size has no effect without --prompt-lookup-num-tokens",
+        "--language has no effect without lang_to_id in the configuration"}) {
     EXPECT_THAT(others.err, HasSubstr(said));
   }
 }

@@ -117,7 +117,9 @@ void WarnOfUnused(const GenerationArguments& arguments, const GenerationConfig& 
       {"min_length", config.min_new_tokens.has_value(), "beside --min-new-tokens"},
       {"num_assistant_tokens", arguments.draft.empty(), "without --draft"},
       {"max_matching_ngram_size", !config.prompt_lookup_num_tokens.has_value(),
-       "without --prompt-lookup-num-tokens"}};
+       "without --prompt-lookup-num-tokens"},
+      {"language", config.lang_to_id.empty(), "without lang_to_id in the configuration"},
+      {"task", config.task_to_id.empty(), "without task_to_id in the configuration"}};
   for (const char* name :
        {"temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff"}) {
     unused.push_back({name, !config.do_sample, "without --do-sample"});

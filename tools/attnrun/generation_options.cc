@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tools/attnrun/generation_ids.h"
+#include "tools/attnrun/json.h"
 
 namespace attnrun::cli {
 namespace {
@@ -102,9 +103,8 @@ void AddCollected(CLI::App& app, GenerationArguments& arguments, const std::stri
                   const std::function<std::string(const std::string&)>& to_json,
                   const std::string& description) {
   const auto set = [=, &arguments](const std::vector<std::string>& texts) {
-    std::vector<std::string> values;
-    for (const std::string& text : texts) values.push_back(to_json(text));
-    arguments.settings[name] = absl::StrCat("[", absl::StrJoin(values, ","), "]");
+    const auto append = [&](std::string* out, const std::string& text) { *out += to_json(text); };
+    arguments.settings[name] = absl::StrCat("[", absl::StrJoin(texts, ",", append), "]");
   };
   app.add_option_function<std::vector<std::string>>(option, set, description + "; may be repeated")
       ->allow_extra_args(false)
@@ -167,6 +167,18 @@ void AddFlag(CLI::App& app, GenerationArguments& arguments, const std::string& o
       option, [&arguments, name, value] { arguments.settings[name] = value; }, description);
 }
 
+void AddText(CLI::App& app, GenerationArguments& arguments, const std::string& name,
+             const std::string& type, const std::string& description) {
+  app.add_option_function<std::string>(
+         OptionOf(name),
+         [&arguments, name](const std::string& text) {
+           arguments.settings[name] =
+               Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+         },
+         description)
+      ->type_name(type);
+}
+
 }  // namespace
 
 std::string OptionOf(absl::string_view setting) {
@@ -198,6 +210,9 @@ void AddGenerationOptions(CLI::App& app, GenerationArguments& arguments) {
           "Read all ids anew for each token; changes no token");
   AddFlag(app, arguments, "--return-timestamps", "return_timestamps", "true",
           "Whisper: with timestamps");
+  AddText(app, arguments, "language", "NAME",
+          "Whisper: the language, as de or german; without it, the model detects one");
+  AddText(app, arguments, "task", "NAME", "Whisper: transcribe or translate");
   app.add_option("--draft", arguments.draft,
                  "A smaller model of the same vocabulary, which guesses tokens; changes none")
       ->type_name("MODEL|FOLDER");
