@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generation/json.h"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
-#include "absl/strings/strip.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "nlohmann/json.hpp"
 
 namespace attnrun::gen {
 namespace {
+
+// The texts that stand for infinities, which JSON lacks: no others begin with a zero.
+constexpr absl::string_view kPlusInfinity("\0+", 2);
+constexpr absl::string_view kMinusInfinity("\0-", 2);
 
 // Makes a Json of what nlohmann's parser finds, one event after the other. An event returns false to
 // end the parsing.
@@ -18,7 +28,12 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(int64_t value) override { return Add(value); }
   bool number_unsigned(uint64_t value) override { return Add(value); }
   bool number_float(double value, const std::string& /*text*/) override { return Add(value); }
-  bool string(std::string& value) override { return Add(std::move(value)); }
+  bool string(std::string& value) override {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (value == kPlusInfinity) return Add(kInfinity);
+    if (value == kMinusInfinity) return Add(-kInfinity);
+    return Add(std::move(value));
+  }
   bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }
   bool start_object(size_t /*size*/) override { return Open(Json::Object()); }
   bool start_array(size_t /*size*/) override { return Open(Json::Array()); }
@@ -28,12 +43,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     key_ = std::move(name);
     return true;
   }
-  bool parse_error(size_t /*position*/, const std::string& /*token*/,
+  bool parse_error(size_t position, const std::string& /*token*/,
                    const nlohmann::json::exception& /*error*/) override {
+    error_position_ = position;
     return false;
   }
 
   Json& root() { return root_; }
+  std::optional<size_t> error_position() const { return error_position_; }
 
  private:
   // The value that comes next.
@@ -67,27 +84,31 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   // The arrays and objects around the next value. None of them moves while it is open.
   std::vector<Json*> open_;
   std::string key_;
+  std::optional<size_t> error_position_;
 };
 
-// The text with null in place of NaN, Infinity and -Infinity, which Python writes and JSON lacks.
-std::string OnlyFinite(absl::string_view text) {
-  std::string finite;
+// Python writes NaN, Infinity and -Infinity, which JSON lacks: puts null and the texts above in
+// their places.
+std::string WithoutPythonNumbers(absl::string_view text) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kReplaced[] = {
+      {"NaN", "null"}, {"Infinity", "\"\\u0000+\""}, {"-Infinity", "\"\\u0000-\""}};
+  std::string replaced;
   bool quoted = false;
   while (!text.empty()) {
     if (text[0] == '"') quoted = !quoted;
-    const bool replaced =
-        !quoted && (absl::ConsumePrefix(&text, "NaN") || absl::ConsumePrefix(&text, "Infinity") ||
-                    absl::ConsumePrefix(&text, "-Infinity"));
-    if (replaced) {
-      finite += "null";
+    const auto* const found = absl::c_find_if(
+        kReplaced, [&](const auto& one) { return absl::StartsWith(text, one.first); });
+    if (!quoted && found != std::end(kReplaced)) {
+      absl::StrAppend(&replaced, found->second);
+      text.remove_prefix(found->first.size());
       continue;
     }
     // A quote behind a backslash ends no string.
     const size_t count = quoted && text[0] == '\\' && text.size() > 1 ? 2 : 1;
-    finite.append(text.data(), count);
+    replaced.append(text.data(), count);
     text.remove_prefix(count);
   }
-  return finite;
+  return replaced;
 }
 
 struct Writer {
@@ -129,11 +150,15 @@ std::optional<double> Json::Number() const {
 
 absl::StatusOr<Json> ParseObject(absl::string_view text) {
   Builder builder;
-  if (!nlohmann::json::sax_parse(OnlyFinite(text), &builder) ||
-      builder.root().As<Json::Object>() == nullptr) {
-    return absl::InvalidArgumentError("expected a JSON object");
+  const std::string json = WithoutPythonNumbers(text);
+  const bool parsed = nlohmann::json::sax_parse(json, &builder);
+  if (parsed && builder.root().As<Json::Object>() != nullptr) return std::move(builder.root());
+  std::string place;
+  if (const std::optional<size_t> end = builder.error_position()) {
+    const auto read = absl::MakeConstSpan(json).first(std::min(*end, json.size()));
+    place = absl::StrCat(", but the text is no JSON at line ", 1 + absl::c_count(read, '\n'));
   }
-  return std::move(builder.root());
+  return absl::InvalidArgumentError(absl::StrCat("expected a JSON object", place));
 }
 
 std::string ToText(const Json& json) {

@@ -35,8 +35,8 @@ struct Json {
       nullptr;
 };
 
-// The object that `text` is. The last of several fields of one name counts, and Python's NaN and
-// Infinity are null. kInvalidArgument if it is none, or is nested deeper than any configuration.
+// The object that `text` is. The last of several fields of one name counts, and Python's NaN is
+// null. kInvalidArgument, with the line, if it is none, or is nested deeper than any configuration.
 absl::StatusOr<Json> ParseObject(absl::string_view text);
 
 // Its JSON text, on one line. Bytes that are no UTF-8 are replaced.
