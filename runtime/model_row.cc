@@ -72,7 +72,7 @@ absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t po
   const DecoderStep step{absl::MakeConstSpan(&read, 1), past, positions};
   TensorMap given = given_;
   if (sessions_.embed_tokens.has_value() && HasInput(current_->session, "inputs_embeds")) {
-    ATTNRUN_ASSIGN_OR_RETURN(given["inputs_embeds"], Embed(step, options));
+    ATTNRUN_RETURN_IF_ERROR(Embed(step, options, given));
   }
   Request request;
   ATTNRUN_ASSIGN_OR_RETURN(
@@ -114,11 +114,18 @@ absl::Status ModelRow::GoOnWithPast(const TensorMap& outputs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> ModelRow::Embed(const DecoderStep& step, const RunOptions& options) const {
+// Gives the decoder what another file makes of the ids, by name: Gemma 3n's has an input for each
+// layer, too. The only output may have any name.
+absl::Status ModelRow::Embed(const DecoderStep& step, const RunOptions& options,
+                             TensorMap& given) const {
   const Session& session = *sessions_.embed_tokens;
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, DecoderInputs(session.inputs(), {}, {}, step));
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, session.Run(inputs, options));
-  return outputs.at(session.outputs()[0].name);
+  given["inputs_embeds"] = outputs.at(session.outputs()[0].name);
+  for (const auto& [name, tensor] : outputs) {
+    if (HasInput(current_->session, name)) given[name] = tensor;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace attnrun

@@ -64,7 +64,7 @@ class ModelRow : public gen::Row {
 
   absl::Status Restart();
   absl::Status GoOnWithPast(const TensorMap& outputs);
-  absl::StatusOr<Tensor> Embed(const DecoderStep& step, const RunOptions& options) const;
+  absl::Status Embed(const DecoderStep& step, const RunOptions& options, TensorMap& given) const;
 
   const ModelSessions& sessions_;
   const DecoderSession* current_;

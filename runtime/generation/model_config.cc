@@ -28,7 +28,7 @@ absl::Status ReadPositions(const Json& json, ModelFacts& facts) {
   }
   const bool relative = facts.type == "t5" || facts.type == "mt5" || facts.type == "umt5" ||
                         facts.type == "longt5" || facts.type == "bloom" || facts.type == "mpt";
-  if (relative) facts.max_positions.reset();
+  if (relative || facts.max_positions.value_or(1) < 1) facts.max_positions.reset();
   return absl::OkStatus();
 }
 
@@ -39,13 +39,18 @@ absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
   const Json& model = Field(object, "model");
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "type", folder.facts.type));
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "context_length", folder.facts.max_positions));
+  if (folder.facts.max_positions.value_or(1) < 1) folder.facts.max_positions.reset();
   GenerationConfig& config = folder.config;
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "eos_token_id", config.eos_token_id));
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "bos_token_id", config.bos_token_id));
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "pad_token_id", config.pad_token_id));
   ATTNRUN_RETURN_IF_ERROR(
       ReadField(model, "decoder_start_token_id", config.decoder_start_token_id));
-  ATTNRUN_RETURN_IF_ERROR(ReadField(Field(model, "decoder"), "filename", folder.files.decoder));
+  const Json& decoder = Field(model, "decoder");
+  ATTNRUN_RETURN_IF_ERROR(ReadField(decoder, "filename", folder.files.decoder));
+  if (folder.files.decoder.empty() && !Field(decoder, "pipeline").is_null()) {
+    return absl::UnimplementedError("attnrun does not run decoders in several files (pipeline)");
+  }
   ATTNRUN_RETURN_IF_ERROR(ReadField(Field(model, "encoder"), "filename", folder.files.encoder));
   ATTNRUN_RETURN_IF_ERROR(
       ReadField(Field(model, "embedding"), "filename", folder.files.embed_tokens));

@@ -9,10 +9,14 @@
 namespace attnrun::gen {
 namespace {
 
+// transformers compares the vocabulary with its lists, so ids beyond it do no harm.
+bool IsIn(absl::Span<const float> scores, int64_t token) {
+  return token >= 0 && token < static_cast<int64_t>(scores.size());
+}
+
 void ExcludeTokens(const TokenIds& tokens, absl::Span<float> scores) {
   for (const int64_t token : tokens) {
-    // transformers compares the vocabulary with the list, so ids beyond it do no harm.
-    if (token >= 0 && token < static_cast<int64_t>(scores.size())) scores[token] = kExcluded;
+    if (IsIn(scores, token)) scores[token] = kExcluded;
   }
 }
 
@@ -64,7 +68,8 @@ Processor RaiseEndBeyond(int64_t length, double factor, TokenIds end) {
     if (beyond <= 0) return;
     const auto rise = static_cast<float>(std::pow(factor, beyond) - 1);
     for (const int64_t token : end) {
-      if (scores[token] != kExcluded) scores[token] += std::abs(scores[token]) * rise;
+      if (!IsIn(scores, token) || scores[token] == kExcluded) continue;
+      scores[token] += std::abs(scores[token]) * rise;
     }
   };
 }

@@ -40,8 +40,8 @@ absl::Status CheckVocabulary(const GenerationConfig& config, const Prompt& promp
   if (config.forced_bos_token_id.has_value()) {
     ATTNRUN_RETURN_IF_ERROR(check("forced_bos_token_id", {*config.forced_bos_token_id}));
   }
-  ATTNRUN_RETURN_IF_ERROR(check("forced_eos_token_id", config.forced_eos_token_id));
-  return check("eos_token_id", config.eos_token_id);
+  // Ids of eos_token_id may be beyond it, as -1: no sequence ends by them.
+  return check("forced_eos_token_id", config.forced_eos_token_id);
 }
 
 }  // namespace attnrun::gen

@@ -358,6 +358,78 @@ TEST_F(StartTest, OfDonutIsThePrompt) {
   EXPECT_EQ(Start(other, "{}"), "2 5");
 }
 
+// Gemma 3n's makes two inputs of the ids. The decoder is a CountingDecoder of both.
+TEST(GeneratorExportsTest, AFileOfEmbeddingsGivesAllThatTheDecoderReads) {
+  onnx::ModelProto embeddings = EmptyModel();
+  onnx::GraphProto* graph = embeddings.mutable_graph();
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  onnx::ModelProto decoder;
+  decoder.ParseFromString(CountingDecoder());
+  *graph->mutable_initializer() = decoder.graph().initializer();
+  *graph->add_node() = decoder.graph().node(0);
+  const std::string rows = graph->node(0).output(0);
+  AddNode(graph, "Neg", {rows}, {"per_layer_inputs"});
+  AddNode(graph, "Identity", {rows}, {"inputs_embeds"});
+  onnx::GraphProto* rest = decoder.mutable_graph();
+  rest->clear_input();
+  rest->clear_node();
+  for (const char* name : {"per_layer_inputs", "inputs_embeds"}) {
+    Declare(graph->add_output(), name, onnx::TensorProto::FLOAT, {1, -1, 8});
+    Declare(rest->add_input(), name, onnx::TensorProto::FLOAT, {1, -1, 8});
+  }
+  AddNode(rest, "Sub", {"inputs_embeds", "per_layer_inputs"}, {rest->output(0).name()});
+  const TemporaryFolder folder;
+  folder.Write("embed_tokens.onnx", embeddings.SerializeAsString());
+  folder.Write("decoder_model.onnx", decoder.SerializeAsString());
+  folder.Write("config.json", "{}");
+  GenerationRequest request;
+  request.prompt = {4};
+  GenerationConfig config;
+  config.max_new_tokens = 3;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
+}
+
+TEST(GeneratorExportsTest, NoTokenBeyondTheVocabularyEndsASequence) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  folder.Write("config.json", R"({"eos_token_id": [-1, 500]})");
+  GenerationRequest request;
+  request.prompt = {4};
+  GenerationConfig config = Load(folder).config();
+  config.max_new_tokens = 3;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
+  config.min_new_tokens = 1;
+  config.exponential_decay_length_penalty = {0, 2.0};
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
+  config.num_beams = 2;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
+  config.exponential_decay_length_penalty.reset();
+  config.num_beam_groups = 2;
+  config.diversity_penalty = 0.5;
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
+}
+
+TEST(GeneratorExportsTest, ALengthBelowOneIsNone) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  GenerationRequest request;
+  request.prompt = {4};
+  GenerationConfig config;
+  config.max_new_tokens = 1;
+  folder.Write("config.json", R"({"max_position_embeddings": -1})");
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5));
+  folder.Write("genai_config.json", R"({"model": {"context_length": 0}})");
+  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5));
+}
+
+TEST(GeneratorExportsTest, RefusesADecoderInSeveralFiles) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", CountingDecoder());
+  folder.Write("genai_config.json", R"({"model": {"decoder": {"pipeline": [{"a": {}}]}}})");
+  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
+              HasSubstr("does not run decoders in several files (pipeline)"));
+}
+
 // Another file of the folder would be another model.
 TEST(GeneratorExportsTest, TheFileThatTheConfigurationNamesMustBeThere) {
   const TemporaryFolder folder;
