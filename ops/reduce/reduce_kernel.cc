@@ -61,19 +61,19 @@ struct MinStep {
   HWY_INLINE FloatVec Join(FloatVec a, FloatVec b) const { return Take(a, b); }
 };
 
-// Joins all lanes; every lane of the result holds the total.
+// Joins all lanes, half by half; every lane of the result holds the total.
 template <typename Step>
 HWY_INLINE FloatVec JoinLanes(Step step, FloatVec totals) {
   const FloatTag d;
-  const size_t lanes = hn::Lanes(d);
-  HWY_ALIGN float buffer[2 * hn::MaxLanes(FloatTag())];
-  hn::Store(totals, d, buffer);
-  hn::Store(totals, d, buffer + lanes);
-  for (size_t half = lanes / 2; half > 0; half /= 2) {
-    totals = step.Join(hn::Load(d, buffer), hn::LoadU(d, buffer + half));
-    hn::Store(totals, d, buffer);
+  if constexpr (hn::MaxLanes(FloatTag()) > 8) {
+    totals = step.Join(totals, hn::ConcatLowerUpper(d, totals, totals));
   }
-  return hn::Set(d, buffer[0]);
+  if constexpr (hn::MaxLanes(FloatTag()) > 4) {
+    totals = step.Join(totals, hn::SwapAdjacentBlocks(totals));
+  }
+  totals = step.Join(totals, hn::Shuffle1032(totals));
+  totals = step.Join(totals, hn::Shuffle2301(totals));
+  return hn::Set(d, hn::GetLane(totals));
 }
 
 // The total over whole runs, in every lane. Four totals in parallel hide the latency of a step.
@@ -116,6 +116,23 @@ HWY_INLINE FloatVec TotalOfColumns(const FloatRuns& runs, size_t column, size_t 
   } else {
     for (size_t k = 0; k < runs.num_offsets; ++k) {
       total = step.Take(total, hn::LoadN(d, x + runs.offsets[k], count));
+    }
+  }
+  return total;
+}
+
+// The totals of `count` rows of `run` adjacent elements, from `x` on, a lane for each row. `places`
+// are the offsets of the rows. All add their elements in order.
+template <typename Step, typename Places>
+HWY_INLINE FloatVec TotalOfShortRows(const float* HWY_RESTRICT x, Places places, size_t count,
+                                     size_t run, Step step) {
+  const FloatTag d;
+  FloatVec total = hn::Set(d, Step::kStart);
+  if (count == hn::Lanes(d)) {
+    for (size_t i = 0; i < run; ++i) total = step.Take(total, hn::GatherIndex(d, x + i, places));
+  } else {
+    for (size_t i = 0; i < run; ++i) {
+      total = step.Take(total, hn::GatherIndexN(d, x + i, places, count));
     }
   }
   return total;
@@ -175,10 +192,38 @@ void ReduceFloatColumns(Reduction reduction, const FloatRuns& runs, float* HWY_R
   }
 }
 
+// `rows` outputs of rows [rows, run], a lane for each row.
+HWY_INLINE void ReduceShortRows(Reduction reduction, const float* HWY_RESTRICT x, size_t rows,
+                                size_t run, float* HWY_RESTRICT out) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> d_int;
+  const size_t lanes = hn::Lanes(d);
+  const auto places = hn::Mul(hn::Iota(d_int, 0), hn::Set(d_int, static_cast<int32_t>(run)));
+  for (size_t row = 0; row < rows; row += lanes) {
+    const size_t count = HWY_MIN(lanes, rows - row);
+    const FloatVec result = Reduced(reduction, static_cast<float>(run), [&](auto step) HWY_ATTR {
+      return TotalOfShortRows(x + row * run, places, count, run, step);
+    });
+    StoreUpTo(result, d, out + row, count);
+  }
+}
+
+// `rows` outputs of rows [rows, run].
+void ReduceFloatRows(Reduction reduction, const float* x, size_t rows, size_t run, float* out) {
+  // Longer rows are faster as vectors than an element of several rows at a time.
+  constexpr size_t kShort = 8;
+  if (run <= kShort) return ReduceShortRows(reduction, x, rows, run, out);
+  const int64_t offset = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    ReduceFloatRuns(reduction, {x + row * run, &offset, 1, run}, out + row);
+  }
+}
+
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "core/parallel.h"
 #include "core/status.h"
 #include "ops/reduce/reduce_integers.h"
 #include "ops/tensors/float_rows.h"
@@ -188,6 +233,7 @@ namespace {
 
 HWY_EXPORT(ReduceFloatRuns);
 HWY_EXPORT(ReduceFloatColumns);
+HWY_EXPORT(ReduceFloatRows);
 
 class ReduceKernel final : public Kernel {
  public:
@@ -224,6 +270,7 @@ class ReduceKernel final : public Kernel {
 
  private:
   void RunFloats(const ReduceWalk& walk, const float* x, float* y) const {
+    if (walk.IsRows()) return RunRows(walk, x, y);
     constexpr int64_t kWidth = 64;
     ForEachReduction(
         walk, kWidth,
@@ -236,6 +283,16 @@ class ReduceKernel final : public Kernel {
             (op_.reduction(), runs, y + output);
           }
         });
+  }
+
+  void RunRows(const ReduceWalk& walk, const float* x, float* y) const {
+    constexpr int64_t kElementsPerThread = 16384;
+    ParallelFor(walk.kept_count, kElementsPerThread / walk.run + 1,
+                [&](int64_t begin, int64_t end) {
+                  HWY_DYNAMIC_DISPATCH(ReduceFloatRows)
+                  (op_.reduction(), x + begin * walk.run, static_cast<size_t>(end - begin),
+                   static_cast<size_t>(walk.run), y + begin);
+                });
   }
 
   const Reduce op_;

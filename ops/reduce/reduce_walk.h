@@ -26,6 +26,10 @@ struct ReduceWalk {
   Tensor offsets;
 
   int64_t Begin(int64_t kept_index) const;
+  // True if the tensor is rows [kept_count, run], each of which gives one output.
+  bool IsRows() const {
+    return run_is_reduced && kept_extents.size() <= 1 && offsets.num_elements() == 1;
+  }
   absl::Span<const int64_t> Offsets() const {
     return {offsets.data<int64_t>(), static_cast<size_t>(offsets.num_elements())};
   }

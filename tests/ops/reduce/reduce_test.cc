@@ -36,6 +36,10 @@ TEST(ReduceTest, KernelAgreesWithReference) {
       {{2, 3, 100}, {-1}},
       {{2, 3, 100}, {1}},
       {{5, 7}, {0, 1}},
+      {{7, 3, 2}, {-1}},
+      {{33, 31}, {-1}},
+      {{1, 3}, {-1}},
+      {{19, 5}, {1}, DataType::kFloat16},
       {{3, 4, 5, 6}, {0, 2}},
       {{3, 4, 5, 6}, {1, 3}},
       {{2, 1, 3}, {1}},
@@ -188,6 +192,19 @@ TEST(ReduceTest, BitsDoNotDependOnThreads) {
     SetNumThreads(3);
     ExpectClose(op.Kernel().value()[0], one, 0);
     SetNumThreads(before);
+  }
+}
+
+TEST(ReduceTest, BitsOfShortRowsDoNotDependOnOtherRows) {
+  std::mt19937 generator(Seed());
+  const Tensor x = RandomFloats({37, 7}, generator);
+  for (const char* name : kAll) {
+    const Tensor all = Reduction(name, x, {1}).Kernel().value()[0];
+    for (const int64_t row : {0, 9, 36}) {
+      const Tensor alone = x.View({1, 7}, {7, 1}, row * 7).Dense().value();
+      ExpectClose(Reduction(name, alone, {1}).Kernel().value()[0],
+                  all.View({1, 1}, {1, 1}, row).Dense().value(), 0);
+    }
   }
 }
 
