@@ -34,6 +34,11 @@ std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
   return std::nullopt;
 }
 
+// The number of elements at first, first + step, ... before last.
+SymInt CountSteps(const SymInt& first, const SymInt& last, int64_t step) {
+  return SymInt::FloorQuotient(last - first + (step - 1), step);
+}
+
 // The number of elements that a slice takes of an axis.
 SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const SymInt& start,
                     const SymInt& end, const SymInt& step) {
@@ -47,9 +52,9 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
   // The whole axis, backwards from its end.
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
   if (step.is_constant(-1) && from_back && end.constant().value_or(0) <= -kEnd) return extent;
+  const std::optional<SymInt> first = Clamped(context, start, extent);
+  const std::optional<SymInt> last = Clamped(context, end, extent);
   if (step.is_constant(1)) {
-    const std::optional<SymInt> first = Clamped(context, start, extent);
-    const std::optional<SymInt> last = Clamped(context, end, extent);
     if (first.has_value() && last.has_value()) {
       if (IsAtMost(context, *first, *last)) return *last - *first;
       if (IsAtMost(context, *last, *first)) return 0;
@@ -63,6 +68,12 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
     if (last == extent) {
       if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
       if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
+    }
+  } else if (by.value_or(0) > 1 && last.has_value()) {
+    // A start within the first step may lie behind the end: the quotient is 0 then, too.
+    if (from.value_or(-1) >= 0 && *from < *by) return CountSteps(start, *last, *by);
+    if (first.has_value() && IsAtMost(context, *first, *last)) {
+      return CountSteps(*first, *last, *by);
     }
   }
   const SymInt range = SymInt::Opaque("range", start, end);

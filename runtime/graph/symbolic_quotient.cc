@@ -30,6 +30,33 @@ Division DivideTerms(const SymInt& a, int64_t b) {
   return result;
 }
 
+// x/8 for x/4, if x is never negative.
+std::optional<SymInt> HalfOf(const SymInt& quotient) {
+  const auto operands = quotient.OperandsOf("div");
+  if (!operands.has_value() || !quotient.IsNeverNegative()) return std::nullopt;
+  const int64_t by = operands->second.constant().value_or(0);
+  if (by <= 0 || by > std::numeric_limits<int64_t>::max() / 2) return std::nullopt;
+  return SymInt::Opaque("div", operands->first, by * 2);
+}
+
+// Writes x/4 - x/8, a quotient less its half, as the half that is rounded up, (x + 4)/8.
+SymInt WithoutHalves(const SymInt& a) {
+  SymInt result = a;
+  for (const SymInt& term : a.Terms()) {
+    const int64_t coefficient = term.coefficient();
+    const SymInt quotient = SymInt::DivideExactly(term, coefficient).value_or(term);
+    const std::optional<SymInt> half = HalfOf(quotient);
+    if (!half.has_value()) continue;
+    const SymInt both = (quotient - *half) * coefficient;
+    // As many terms as before without these two: the half was there as often.
+    if ((result - both).Terms().size() + 2 != result.Terms().size()) continue;
+    const auto [x, by] = *quotient.OperandsOf("div");
+    const SymInt rounded = SymInt::Opaque("div", x + by, by * 2);
+    result = result - both + rounded * coefficient;
+  }
+  return result;
+}
+
 // True if there are symbols, all with coefficients below 0.
 bool IsBelowItsNumber(const SymInt& a) {
   const std::vector<SymInt> terms = a.Terms();
@@ -133,7 +160,7 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
 }
 
 SymInt SymInt::FloorQuotient(const SymInt& a, int64_t b) {
-  const auto [multiple, rest] = DivideTerms(a, b);
+  const auto [multiple, rest] = DivideTerms(WithoutHalves(a), b);
   const int64_t number = rest.constant_term();
   if (rest == number) return multiple;
   if (IsBelowItsNumber(rest)) return multiple - FloorQuotient(SymInt(b - 1) - rest, b);

@@ -121,6 +121,27 @@ TEST(SymIntTest, FloorQuotientsHaveOneForm) {
   EXPECT_EQ(floor(x - y, 4).ToString(), "?floordiv(x+-1*y,4)");
 }
 
+// Swin's images, padded to an even size and halved, and then padded to windows.
+TEST(SymIntTest, AQuotientLessItsHalfIsTheHalfRoundedUp) {
+  const SymInt x = SymInt::Symbol("x");
+  const auto floor = [](const SymInt& a, int64_t b) { return SymInt::FloorQuotient(a, b); };
+  const SymInt size = floor(x, 4);
+  const SymInt even = size * 2 - floor(size, 2) * 2;
+  const SymInt half = floor(even, 2);
+  EXPECT_EQ(half.ToString(), "div(4+x,8)");
+  EXPECT_EQ(floor(even + 1, 2), half);
+  EXPECT_EQ(floor(even * 3 + 5, 6), half);
+  EXPECT_EQ(floor(half + 3, 4).ToString(), "div(28+x,32)");
+  EXPECT_EQ(SymInt(0) - floor(SymInt(0) - even, 8), floor(even + 7, 8));
+  // Other multiples than one and its negative are no half.
+  EXPECT_EQ(floor(size * 2 - floor(size, 2), 3).ToString(), "?floordiv(2*div(x,4)+-1*div(x,8),3)");
+  for (int64_t at = 0; at < 40; ++at) {
+    const auto extent = [&](const std::string&) { return at; };
+    EXPECT_EQ(half.ValueAt(extent), (at / 4 + 1) / 2);
+    EXPECT_EQ(floor(even - 9, 4).ValueAt(extent), ((at / 4 + 1) / 2 * 2 - 9 + 12) / 4 - 3);
+  }
+}
+
 TEST(SymIntTest, CommonFactorsOfAQuotientCancel) {
   const SymInt x = SymInt::Symbol("x");
   const SymInt y = SymInt::Symbol("y");

@@ -68,6 +68,13 @@ TEST(MovementInferTest, Slice) {
       {slice(kSeq, kPast, kEnd), "[batch,drop(seq,past)]"},
       {slice(kSeq, -1, kEnd), "[batch,min(seq,1)]"},
       {slice(kSeq, 1, 5), "[batch,slice(seq,step(range(1,5),1))]"},
+      // Each second element, from the first or the second one on, as image patches are merged.
+      {slice(kSeq, 0, kEnd, 2), "[batch,div(1+seq,2)]"},
+      {slice(kSeq, 1, kEnd, 2), "[batch,div(seq,2)]"},
+      {slice(2 * kSeq, 1, kEnd, 2), "[batch,seq]"},
+      {slice(kSeq + 2, 2, kEnd, 2), "[batch,div(1+seq,2)]"},
+      // A start that may lie far behind the end.
+      {slice(kSeq, 2, kEnd, 2), "[batch,slice(seq,step(range(2,9223372036854775807),2))]"},
       {{"Slice", {Floats({kBatch, kSeq}), kSomeNumber, kSomeNumber, kSomeNumber}}, "[?,?]"},
       {{"Slice", {kUnknown, Numbers({0}), Numbers({1})}}, "none"},
       {{"Slice",

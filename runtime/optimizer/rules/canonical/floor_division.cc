@@ -32,13 +32,15 @@ struct Division {
   Value* differ = nullptr;
   Value* sign = nullptr;
   Value* quotient = nullptr;
+  // The remainder: Mod(a, b), unless it was read off the extents of tensors.
+  Value* rest = nullptr;
   Node* mod = nullptr;
 };
 
 // True if `division.sign` is what its spelling has of b: b < 0 with Xor, b >= 0 with Equal, Sign(b)
 // with Not.
 bool HasSignOfDivisor(const Division& division, Facts& facts) {
-  const auto& [a, b, differ, sign, quotient, mod] = division;
+  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
   MatchedNodes nodes;
   const Pattern same_b = Same(&b);
   const Pattern below = Op("Less", {same_b, Number(0, 0)});
@@ -63,7 +65,8 @@ Pattern RoundedUp(Division& division) {
   const Pattern sign = Is(&division.sign);
   const Pattern differ = OneOf({Op("Xor", {below, sign}), Op("Equal", {below, sign}),
                                 Op("Not", {Op("Equal", {Op("Sign", {a}), sign})})});
-  const Pattern rest = Op("Mod", {Same(&division.a), Is(&division.b)}, &division.mod);
+  const Pattern mod = Op("Mod", {Same(&division.a), Is(&division.b)}, &division.mod);
+  const Pattern rest = OneOf({mod, Is(&division.rest)});
   return Op("And", {Keep(&division.differ, differ),
                     OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
 }
@@ -76,20 +79,31 @@ Pattern Floored(Division& division) {
   return OneOf({chosen, Op("Sub", {quotient, Op("Cast", {rounded})})});
 }
 
+std::optional<SymInt> ExtentNumber(Value* value, Facts& facts) {
+  const auto& contents = facts.Of(value).contents;
+  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
+  return contents->front();
+}
+
 // True if the value is Div(a, b), or was read off the extents of tensors as that number.
 bool IsQuotient(const Division& division, Facts& facts) {
-  const auto& [a, b, differ, sign, quotient, mod] = division;
+  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
   const Node* node = ProducerOf(quotient, "Div");
   if (node != nullptr && node->input(0) == a && node->input(1) == b) return true;
-  const auto number = [&](Value* value) -> std::optional<SymInt> {
-    const auto& contents = facts.Of(value).contents;
-    if (!contents.has_value() || contents->size() != 1) return std::nullopt;
-    return contents->front();
-  };
-  const auto x = number(a);
-  const auto y = number(b);
-  const auto found = number(quotient);
+  const auto x = ExtentNumber(a, facts);
+  const auto y = ExtentNumber(b, facts);
+  const auto found = ExtentNumber(quotient, facts);
   return x.has_value() && y.has_value() && found.has_value() && *found == SymInt::Quotient(*x, *y);
+}
+
+// The whole number b of which a - rest is the multiple `quotient`, where all were read off extents.
+std::optional<int64_t> DivisorOf(const Division& division, Facts& facts) {
+  const auto x = ExtentNumber(division.a, facts);
+  const auto rest = ExtentNumber(division.rest, facts);
+  const auto quotient = ExtentNumber(division.quotient, facts);
+  if (!x.has_value() || !rest.has_value() || !quotient.has_value()) return std::nullopt;
+  const auto divisor = SymInt::DivideExactly(*x - *rest, *quotient);
+  return divisor.has_value() ? divisor->constant() : std::nullopt;
 }
 
 // Rewrites integers that are divided as floats and rounded down. Below 2^24 a float holds them
@@ -124,10 +138,16 @@ bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Division division;
   MatchedNodes nodes;
   if (!Floored(division).Match(node->output(0), facts, nodes)) return false;
-  const auto& [a, b, differ, sign, quotient, mod] = division;
-  if (!IsInteger(facts.TypeOf(a)) || !HasSignOfDivisor(division, facts)) return false;
-  if (!IsQuotient(division, facts)) return false;
-  if (AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
+  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
+  const DataType type = facts.TypeOf(a);
+  if (!IsInteger(type)) return false;
+  if (mod == nullptr) {
+    const std::optional<int64_t> divisor = DivisorOf(division, facts);
+    if (!divisor.has_value()) return false;
+    division.b = patch.Constant("divisor", FromInts(type, {}, {*divisor}));
+  }
+  if (!HasSignOfDivisor(division, facts) || !IsQuotient(division, facts)) return false;
+  if (mod != nullptr && AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
   // Constants of one element may have more axes than a and b.
   const int rank = facts.RankOf(node->output(0));
   if (rank < 0 || rank != facts.RankOf(quotient)) return false;
