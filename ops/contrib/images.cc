@@ -86,14 +86,16 @@ Composite::Writer FusedConv(AttributeReader& attributes) {
   };
 }
 
-// NhwcConv-1 (x [N, .., C], w [M, C / group, ..], bias?): Conv on images whose channels are the
-// last axis.
+// NhwcConv-1 (x [N, .., C], w [M, .., C / group], bias?): Conv on images and weights whose channels
+// are the last axis. The schema says [M, C / group, ..], as that of Conv, but ONNX Runtime's optimizer
+// moves the channels of the weights, too, and so do its kernels.
 Composite::Writer NhwcConv(AttributeReader& attributes) {
   const AttributeMap conv = ReadConv(attributes);
   return [=](Body& b) {
     Value* x = MoveChannels(b, b.input(0), true);
+    Value* w = MoveChannels(b, b.input(1), true);
     if (b.failed()) return;
-    b.Give(MoveChannels(b, b.Op("Conv", {x, b.input(1), b.input(2)}, conv), false));
+    b.Give(MoveChannels(b, b.Op("Conv", {x, w, b.input(2)}, conv), false));
   };
 }
 

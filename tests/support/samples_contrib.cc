@@ -50,7 +50,7 @@ std::vector<SampleNode> ContribProductSamples() {
       {"com.microsoft::FusedMatMul", {F({4}), F({4, 5})}},
       {"com.microsoft::FusedGemm", {F({4, 3}), F({5, 4})}, transposed},
       {"com.microsoft::FusedConv", {F({2, 4, 9}), F({6, 4, 3})}, Words("activation", "Relu")},
-      {"com.microsoft::NhwcConv", {F({2, 9, 4}), F({6, 4, 3})}},
+      {"com.microsoft::NhwcConv", {F({2, 9, 4}), F({6, 3, 4})}},
       {"com.microsoft::MoE", {F({5, 4}), F({5, 3}), F({3, 6, 4}), None(), F({3, 4, 6})}},
       {"com.microsoft::QMoE",
        {F({2, 3, 16}), F({6, 2}), Bytes({2, 4, 8}), F({2, 4}), None(), Bytes({2, 16, 2}),

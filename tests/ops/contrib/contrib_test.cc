@@ -288,8 +288,9 @@ TEST(ContribTest, GroupNormTakesChannelsLast) {
 
 TEST(ContribTest, NhwcConvHasChannelsLast) {
   OpTester op("NhwcConv", 1, kMicrosoft);
-  op.Input(Make<float>({1, 1, 2, 2}, {1, 2, 3, 4})).Input(Make<float>({1, 2, 1, 1}, {10, 1}));
-  ExpectClose(Reference(op), Make<float>({1, 1, 2, 1}, {12, 34}), 0);
+  op.Input(Make<float>({1, 1, 2, 2}, {1, 2, 3, 4}))
+      .Input(Make<float>({1, 1, 2, 2}, {10, 1, 100, 1000}));
+  ExpectClose(Reference(op), Make<float>({1, 1, 1, 1}, {4312}), 0);
 }
 
 TEST(ContribTest, FusedConvActivates) {
