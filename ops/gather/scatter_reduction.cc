@@ -79,10 +79,9 @@ bool IsComplex(DataType type) {
 
 ScatterReduction ReadScatterReduction(AttributeReader& attributes) {
   if (attributes.version() < 16) return ScatterReduction::kNone;
+  // The standard has max and min from version 18 on, but PyTorch writes them before.
   const std::string name =
-      attributes.version() < 18
-          ? attributes.OneOf("reduction", "none", {"none", "add", "mul"})
-          : attributes.OneOf("reduction", "none", {"none", "add", "mul", "max", "min"});
+      attributes.OneOf("reduction", "none", {"none", "add", "mul", "max", "min"});
   if (name == "add") return ScatterReduction::kAdd;
   if (name == "mul") return ScatterReduction::kMul;
   if (name == "max") return ScatterReduction::kMax;

@@ -200,11 +200,19 @@ TEST(ScatterTest, ReductionsCombineInOrder) {
   strings.Input(Ints({0})).Input(Make<std::string>({1}, {"b"}));
   ExpectError(strings, "this reduction is not defined for string[1]");
   ExpectError(OpTester("ScatterND", 16)
-                  .Attribute("reduction", std::string("max"))
+                  .Attribute("reduction", std::string("mean"))
                   .Input(Ints({1}))
                   .Input(Ints({0}))
                   .Input(ScalarInt(1)),
-              "attribute 'reduction' must be one of none, add, mul (found 'max')");
+              "attribute 'reduction' must be one of none, add, mul, max, min (found 'mean')");
+}
+
+// As PyTorch writes it at opset 17.
+TEST(ScatterTest, TakesTheLargestBelowVersion18) {
+  OpTester op("ScatterElements", 16);
+  op.Attribute("reduction", std::string("max")).Input(Make<float>({2}, {1, 5}));
+  op.Input(Ints({0, 1})).Input(Make<float>({2}, {3, 4}));
+  ExpectSame(op.Reference().value()[0], Make<float>({2}, {3, 5}));
 }
 
 TEST(TakeAlongAxisTest, KernelAgreesWithReference) {
