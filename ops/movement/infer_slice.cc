@@ -69,11 +69,12 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
       if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
       if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
     }
-  } else if (by.value_or(0) > 1 && last.has_value()) {
+  } else if (const int64_t stride = by.value_or(0); stride > 1 && last.has_value()) {
     // A start within the first step may lie behind the end: the quotient is 0 then, too.
-    if (from.value_or(-1) >= 0 && *from < *by) return CountSteps(start, *last, *by);
+    const int64_t position = from.value_or(-1);
+    if (position >= 0 && position < stride) return CountSteps(start, *last, stride);
     if (first.has_value() && IsAtMost(context, *first, *last)) {
-      return CountSteps(*first, *last, *by);
+      return CountSteps(*first, *last, stride);
     }
   }
   const SymInt range = SymInt::Opaque("range", start, end);

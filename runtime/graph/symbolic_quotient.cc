@@ -30,29 +30,21 @@ Division DivideTerms(const SymInt& a, int64_t b) {
   return result;
 }
 
-// x/8 for x/4, if x is never negative.
-std::optional<SymInt> HalfOf(const SymInt& quotient) {
-  const auto operands = quotient.OperandsOf("div");
-  if (!operands.has_value() || !quotient.IsNeverNegative()) return std::nullopt;
-  const int64_t by = operands->second.constant().value_or(0);
-  if (by <= 0 || by > std::numeric_limits<int64_t>::max() / 2) return std::nullopt;
-  return SymInt::Opaque("div", operands->first, by * 2);
-}
-
 // Writes x/4 - x/8, a quotient less its half, as the half that is rounded up, (x + 4)/8.
 SymInt WithoutHalves(const SymInt& a) {
   SymInt result = a;
   for (const SymInt& term : a.Terms()) {
     const int64_t coefficient = term.coefficient();
     const SymInt quotient = SymInt::DivideExactly(term, coefficient).value_or(term);
-    const std::optional<SymInt> half = HalfOf(quotient);
-    if (!half.has_value()) continue;
-    const SymInt both = (quotient - *half) * coefficient;
-    // As many terms as before without these two: the half was there as often.
+    const auto operands = quotient.OperandsOf("div");
+    if (!operands.has_value() || !quotient.IsNeverNegative()) continue;
+    const int64_t by = operands->second.constant().value_or(0);
+    if (by <= 0 || by > std::numeric_limits<int64_t>::max() / 2) continue;
+    const SymInt& x = operands->first;
+    const SymInt both = (quotient - SymInt::Opaque("div", x, by * 2)) * coefficient;
+    // Two terms fewer than before: the half was there as often as the quotient.
     if ((result - both).Terms().size() + 2 != result.Terms().size()) continue;
-    const auto [x, by] = *quotient.OperandsOf("div");
-    const SymInt rounded = SymInt::Opaque("div", x + by, by * 2);
-    result = result - both + rounded * coefficient;
+    result = result - both + SymInt::Opaque("div", x + by, by * 2) * coefficient;
   }
   return result;
 }
@@ -152,10 +144,9 @@ SymInt SymInt::Quotient(const SymInt& a, const SymInt& b) {
   if (common != 1)
     return Quotient(DivideExactly(a, common).value_or(a), DivideExactly(b, common).value_or(b));
   const auto inner = a.OperandsOf("div");
-  int64_t divisor = inner.has_value() ? inner->second.constant().value_or(0) : 0;
-  if (by <= 0 || divisor <= 0 || __builtin_mul_overflow(divisor, by, &divisor)) {
-    return Opaque("div", a, b);
-  }
+  if (!inner.has_value() || by <= 0) return Opaque("div", a, b);
+  int64_t divisor = inner->second.constant().value_or(0);
+  if (divisor <= 0 || __builtin_mul_overflow(divisor, by, &divisor)) return Opaque("div", a, b);
   return Opaque("div", inner->first, divisor);
 }
 
