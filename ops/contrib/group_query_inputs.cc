@@ -88,8 +88,7 @@ void GroupedInputs::CheckTotal(Body& b, const GroupedAttention& attention) {
     b.Fail(absl::StrCat("expected seqlens_k and total_sequence_length to be int32, but they are ",
                         b.Describe(b.input(kLengths)), " and ", b.Describe(b.input(kTotal))));
   }
-  const auto& contents = b.Of(b.input(kTotal)).contents;
-  if (contents.has_value() && contents->size() == 1) total = (*contents)[0];
+  if (const auto number = b.Of(b.input(kTotal)).OnlyElement()) total = *number;
   Value* past = b.input(kPastKey);
   const auto room = past == nullptr ? 0 : b.Extent(past, 2);
   const auto given = b.Extent(b.input(kQuery), 1);

@@ -22,6 +22,12 @@ struct ValueFacts {
   // The elements of a tensor of integers or bool (0, 1) of rank 0 or 1, which shapes are made of.
   // Absent if unknown; single elements may be SymInt::Unknown().
   std::optional<std::vector<SymInt>> contents;
+
+  // nullopt if they are unknown or not one.
+  std::optional<SymInt> OnlyElement() const {
+    if (!contents.has_value() || contents->size() != 1) return std::nullopt;
+    return contents->front();
+  }
 };
 
 // The longest contents that are tracked: shapes, axes and permutations are short.

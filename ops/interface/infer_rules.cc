@@ -18,10 +18,7 @@ std::optional<std::vector<int64_t>> KnownInts(const KnownInputs& inputs, int i) 
 }
 
 std::optional<SymInt> OnlyElement(const KnownInputs& inputs, int i) {
-  if (!inputs.has_input(i)) return std::nullopt;
-  const std::optional<std::vector<SymInt>>& contents = inputs.input(i).contents;
-  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
-  return contents->front();
+  return inputs.has_input(i) ? inputs.input(i).OnlyElement() : std::nullopt;
 }
 
 std::optional<size_t> KnownLength(const KnownInputs& inputs, int i) {

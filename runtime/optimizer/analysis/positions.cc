@@ -119,11 +119,7 @@ class PositionReader {
     return View::Counting(*start, dims, {*step});
   }
 
-  std::optional<SymInt> Number(const Value* value) {
-    const ops::ValueFacts& known = facts_.Of(value);
-    if (!known.contents.has_value() || known.contents->size() != 1) return std::nullopt;
-    return known.contents->front();
-  }
+  std::optional<SymInt> Number(const Value* value) { return facts_.Of(value).OnlyElement(); }
 
   std::optional<View> Sum(const Node& node, const std::vector<SymInt>& dims, int64_t sign) {
     const auto a = Expanded(node.input(0), dims);

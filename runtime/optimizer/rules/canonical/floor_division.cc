@@ -32,15 +32,13 @@ struct Division {
   Value* differ = nullptr;
   Value* sign = nullptr;
   Value* quotient = nullptr;
-  // The remainder: Mod(a, b), unless it was read off the extents of tensors.
   Value* rest = nullptr;
-  Node* mod = nullptr;
 };
 
 // True if `division.sign` is what its spelling has of b: b < 0 with Xor, b >= 0 with Equal, Sign(b)
 // with Not.
 bool HasSignOfDivisor(const Division& division, Facts& facts) {
-  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
+  const auto& [a, b, differ, sign, quotient, rest] = division;
   MatchedNodes nodes;
   const Pattern same_b = Same(&b);
   const Pattern below = Op("Less", {same_b, Number(0, 0)});
@@ -65,8 +63,7 @@ Pattern RoundedUp(Division& division) {
   const Pattern sign = Is(&division.sign);
   const Pattern differ = OneOf({Op("Xor", {below, sign}), Op("Equal", {below, sign}),
                                 Op("Not", {Op("Equal", {Op("Sign", {a}), sign})})});
-  const Pattern mod = Op("Mod", {Same(&division.a), Is(&division.b)}, &division.mod);
-  const Pattern rest = OneOf({mod, Is(&division.rest)});
+  const Pattern rest = Is(&division.rest);
   return Op("And", {Keep(&division.differ, differ),
                     OneOf({Op("Not", {Op("Equal", {rest, zero})}), Op("Cast", {rest})})});
 }
@@ -79,31 +76,32 @@ Pattern Floored(Division& division) {
   return OneOf({chosen, Op("Sub", {quotient, Op("Cast", {rounded})})});
 }
 
-std::optional<SymInt> ExtentNumber(Value* value, Facts& facts) {
-  const auto& contents = facts.Of(value).contents;
-  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
-  return contents->front();
-}
-
 // True if the value is Div(a, b), or was read off the extents of tensors as that number.
 bool IsQuotient(const Division& division, Facts& facts) {
-  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
+  const auto& [a, b, differ, sign, quotient, rest] = division;
   const Node* node = ProducerOf(quotient, "Div");
   if (node != nullptr && node->input(0) == a && node->input(1) == b) return true;
-  const auto x = ExtentNumber(a, facts);
-  const auto y = ExtentNumber(b, facts);
-  const auto found = ExtentNumber(quotient, facts);
+  const auto x = facts.Of(a).OnlyElement();
+  const auto y = facts.Of(b).OnlyElement();
+  const auto found = facts.Of(quotient).OnlyElement();
   return x.has_value() && y.has_value() && found.has_value() && *found == SymInt::Quotient(*x, *y);
 }
 
-// The whole number b of which a - rest is the multiple `quotient`, where all were read off extents.
-std::optional<int64_t> DivisorOf(const Division& division, Facts& facts) {
-  const auto x = ExtentNumber(division.a, facts);
-  const auto rest = ExtentNumber(division.rest, facts);
-  const auto quotient = ExtentNumber(division.quotient, facts);
-  if (!x.has_value() || !rest.has_value() || !quotient.has_value()) return std::nullopt;
-  const auto divisor = SymInt::DivideExactly(*x - *rest, *quotient);
-  return divisor.has_value() ? divisor->constant() : std::nullopt;
+// b of a remainder Mod(a, b). Where the remainder was read off the extents of tensors, b is the
+// whole number of which a - rest is the multiple `quotient`. Null if it is neither.
+Value* FindDivisor(const Division& division, Facts& facts, Patch& patch) {
+  const Node* mod = ProducerOf(division.rest, "Mod");
+  if (mod != nullptr) {
+    const bool truncates = AttributeOr<int64_t>(*mod, "fmod", 0) != 0;
+    return mod->input(0) == division.a && !truncates ? mod->input(1) : nullptr;
+  }
+  const auto x = facts.Of(division.a).OnlyElement();
+  const auto rest = facts.Of(division.rest).OnlyElement();
+  const auto quotient = facts.Of(division.quotient).OnlyElement();
+  if (!x.has_value() || !rest.has_value() || !quotient.has_value()) return nullptr;
+  const auto divisor = SymInt::DivideExactly(*x - *rest, *quotient).value_or(0).constant();
+  if (divisor.value_or(0) == 0) return nullptr;
+  return patch.Constant("divisor", FromInts(facts.TypeOf(division.a), {}, {*divisor}));
 }
 
 // Rewrites integers that are divided as floats and rounded down. Below 2^24 a float holds them
@@ -138,20 +136,14 @@ bool FuseFloorDivision(RuleContext& context, Node* node, Patch& patch) {
   Division division;
   MatchedNodes nodes;
   if (!Floored(division).Match(node->output(0), facts, nodes)) return false;
-  const auto& [a, b, differ, sign, quotient, rest, mod] = division;
-  const DataType type = facts.TypeOf(a);
-  if (!IsInteger(type)) return false;
-  if (mod == nullptr) {
-    const std::optional<int64_t> divisor = DivisorOf(division, facts);
-    if (!divisor.has_value()) return false;
-    division.b = patch.Constant("divisor", FromInts(type, {}, {*divisor}));
-  }
-  if (!HasSignOfDivisor(division, facts) || !IsQuotient(division, facts)) return false;
-  if (mod != nullptr && AttributeOr<int64_t>(*mod, "fmod", 0) != 0) return false;
+  if (!IsInteger(facts.TypeOf(division.a))) return false;
+  division.b = FindDivisor(division, facts, patch);
+  if (division.b == nullptr || !HasSignOfDivisor(division, facts)) return false;
+  if (!IsQuotient(division, facts)) return false;
   // Constants of one element may have more axes than a and b.
   const int rank = facts.RankOf(node->output(0));
-  if (rank < 0 || rank != facts.RankOf(quotient)) return false;
-  return patch.Substitute(node, "attnrun::FloorDiv", {a, b});
+  if (rank < 0 || rank != facts.RankOf(division.quotient)) return false;
+  return patch.Substitute(node, "attnrun::FloorDiv", {division.a, division.b});
 }
 
 }  // namespace

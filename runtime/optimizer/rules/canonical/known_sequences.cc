@@ -55,9 +55,9 @@ std::vector<int64_t> Extents(int64_t n, int64_t each) {
 
 // The number of equal pieces of extent `each` that an axis has in every run; nullopt if unknown.
 std::optional<int64_t> EqualPieces(const SymInt& n, const Value* each, Facts& facts) {
-  const auto& contents = facts.Of(each).contents;
-  if (!contents.has_value() || contents->size() != 1) return std::nullopt;
-  const std::optional<SymInt> pieces = SymInt::DivideExactly(n, contents->front());
+  const std::optional<SymInt> extent = facts.Of(each).OnlyElement();
+  if (!extent.has_value()) return std::nullopt;
+  const std::optional<SymInt> pieces = SymInt::DivideExactly(n, *extent);
   if (!pieces.has_value()) return std::nullopt;
   const int64_t count = pieces->constant().value_or(0);
   return count >= 1 && count <= kMostTensors ? std::optional(count) : std::nullopt;
