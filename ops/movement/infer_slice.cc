@@ -39,6 +39,41 @@ SymInt CountSteps(const SymInt& first, const SymInt& last, int64_t step) {
   return SymInt::FloorQuotient(last - first + (step - 1), step);
 }
 
+// The number of elements that a slice takes one after another; nullopt if it is not known.
+std::optional<SymInt> AdjacentExtent(const InferContext& context, const SymInt& extent,
+                                     const SymInt& start, const SymInt& end) {
+  const std::optional<SymInt> first = Clamped(context, start, extent);
+  const std::optional<SymInt> last = Clamped(context, end, extent);
+  if (first.has_value() && last.has_value()) {
+    if (IsAtMost(context, *first, *last)) return *last - *first;
+    if (IsAtMost(context, *last, *first)) return 0;
+  }
+  // A table cut to a length ("min"), or cut short by one ("drop"): BroadcastDims understands these
+  // beside a tensor of that length, and Concat puts both together again.
+  if (start.is_constant(0)) {
+    if (end.IsNeverNegative()) return SymInt::Opaque("min", extent, end);
+    if (end.constant().value_or(0) < 0) return SymInt::Opaque("drop", extent, SymInt(0) - end);
+  }
+  if (last == extent) {
+    if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
+    if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
+  }
+  return std::nullopt;
+}
+
+// The same for a step above 1.
+std::optional<SymInt> SteppedExtent(const InferContext& context, const SymInt& extent,
+                                    const SymInt& start, const SymInt& end, int64_t step) {
+  const std::optional<SymInt> last = Clamped(context, end, extent);
+  if (!last.has_value()) return std::nullopt;
+  // A start within the first step may lie behind the end: the quotient is 0 then, too.
+  const int64_t position = start.constant().value_or(-1);
+  if (position >= 0 && position < step) return CountSteps(start, *last, step);
+  const std::optional<SymInt> first = Clamped(context, start, extent);
+  if (!first.has_value() || !IsAtMost(context, *first, *last)) return std::nullopt;
+  return CountSteps(*first, *last, step);
+}
+
 // The number of elements that a slice takes of an axis.
 SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const SymInt& start,
                     const SymInt& end, const SymInt& step) {
@@ -52,31 +87,10 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
   // The whole axis, backwards from its end.
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
   if (step.is_constant(-1) && from_back && end.constant().value_or(0) <= -kEnd) return extent;
-  const std::optional<SymInt> first = Clamped(context, start, extent);
-  const std::optional<SymInt> last = Clamped(context, end, extent);
-  if (step.is_constant(1)) {
-    if (first.has_value() && last.has_value()) {
-      if (IsAtMost(context, *first, *last)) return *last - *first;
-      if (IsAtMost(context, *last, *first)) return 0;
-    }
-    // A table cut to a length ("min"), or cut short by one ("drop"): BroadcastDims understands these
-    // beside a tensor of that length, and Concat puts both together again.
-    if (start.is_constant(0)) {
-      if (end.IsNeverNegative()) return SymInt::Opaque("min", extent, end);
-      if (end.constant().value_or(0) < 0) return SymInt::Opaque("drop", extent, SymInt(0) - end);
-    }
-    if (last == extent) {
-      if (start.IsNeverNegative()) return SymInt::Opaque("drop", extent, start);
-      if (start.constant().value_or(0) < 0) return SymInt::Opaque("min", extent, SymInt(0) - start);
-    }
-  } else if (const int64_t stride = by.value_or(0); stride > 1 && last.has_value()) {
-    // A start within the first step may lie behind the end: the quotient is 0 then, too.
-    const int64_t position = from.value_or(-1);
-    if (position >= 0 && position < stride) return CountSteps(start, *last, stride);
-    if (first.has_value() && IsAtMost(context, *first, *last)) {
-      return CountSteps(*first, *last, stride);
-    }
-  }
+  std::optional<SymInt> known;
+  if (by == 1) known = AdjacentExtent(context, extent, start, end);
+  if (by.value_or(0) > 1) known = SteppedExtent(context, extent, start, end, *by);
+  if (known.has_value()) return *known;
   const SymInt range = SymInt::Opaque("range", start, end);
   return SymInt::Opaque("slice", extent, SymInt::Opaque("step", range, step));
 }
