@@ -223,7 +223,6 @@ void ReduceFloatRows(Reduction reduction, const float* x, size_t rows, size_t ru
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/parallel.h"
 #include "core/status.h"
 #include "ops/reduce/reduce_integers.h"
 #include "ops/tensors/float_rows.h"
@@ -270,7 +269,13 @@ class ReduceKernel final : public Kernel {
 
  private:
   void RunFloats(const ReduceWalk& walk, const float* x, float* y) const {
-    if (walk.IsRows()) return RunRows(walk, x, y);
+    if (walk.IsRows()) {
+      return ForEachRows(walk, [&](int64_t begin, int64_t end) {
+        HWY_DYNAMIC_DISPATCH(ReduceFloatRows)
+        (op_.reduction(), x + begin * walk.run, static_cast<size_t>(end - begin),
+         static_cast<size_t>(walk.run), y + begin);
+      });
+    }
     constexpr int64_t kWidth = 64;
     ForEachReduction(
         walk, kWidth,
@@ -283,16 +288,6 @@ class ReduceKernel final : public Kernel {
             (op_.reduction(), runs, y + output);
           }
         });
-  }
-
-  void RunRows(const ReduceWalk& walk, const float* x, float* y) const {
-    constexpr int64_t kElementsPerThread = 16384;
-    ParallelFor(walk.kept_count, kElementsPerThread / walk.run + 1,
-                [&](int64_t begin, int64_t end) {
-                  HWY_DYNAMIC_DISPATCH(ReduceFloatRows)
-                  (op_.reduction(), x + begin * walk.run, static_cast<size_t>(end - begin),
-                   static_cast<size_t>(walk.run), y + begin);
-                });
   }
 
   const Reduce op_;

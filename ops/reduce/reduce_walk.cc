@@ -10,6 +10,8 @@
 namespace attnrun::ops {
 namespace {
 
+constexpr int64_t kElementsPerThread = 16384;
+
 // Extents with their strides; true for those that are reduced. Adjacent axes of one kind are
 // merged.
 struct Axes {
@@ -74,7 +76,6 @@ void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce) 
   const int64_t pieces = walk.run_is_reduced ? 1 : (walk.run + width - 1) / width;
   const int64_t elements = static_cast<int64_t>(offsets.size()) *
                            (walk.run_is_reduced ? walk.run : std::min(walk.run, width));
-  constexpr int64_t kElementsPerThread = 16384;
   ParallelFor(walk.kept_count * pieces, kElementsPerThread / elements + 1,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
@@ -88,6 +89,11 @@ void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce) 
                          i / pieces * walk.run + column);
                 }
               });
+}
+
+void ForEachRows(const ReduceWalk& walk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end)> reduce) {
+  ParallelFor(walk.kept_count, kElementsPerThread / walk.run + 1, reduce);
 }
 
 }  // namespace attnrun::ops

@@ -55,6 +55,10 @@ using ReduceRuns = absl::FunctionRef<void(int64_t begin, absl::Span<const int64_
 // `width`. The arguments of each call depend neither on the number of threads nor on other outputs.
 void ForEachReduction(const ReduceWalk& walk, int64_t width, ReduceRuns reduce);
 
+// Calls `reduce` for parts of all rows, in parallel. Precondition: walk.IsRows().
+void ForEachRows(const ReduceWalk& walk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end)> reduce);
+
 }  // namespace attnrun::ops
 
 #endif  // ATTNRUN_OPS_REDUCE_REDUCE_WALK_H_
