@@ -87,8 +87,8 @@ Composite::Writer FusedConv(AttributeReader& attributes) {
 }
 
 // NhwcConv-1 (x [N, .., C], w [M, .., C / group], bias?): Conv on images and weights whose channels
-// are the last axis. The schema says [M, C / group, ..], as that of Conv, but ONNX Runtime's optimizer
-// moves the channels of the weights, too, and so do its kernels.
+// are the last axis. The schema says [M, C / group, ..], as that of Conv, but ONNX Runtime's
+// optimizer moves the channels of the weights, too.
 Composite::Writer NhwcConv(AttributeReader& attributes) {
   const AttributeMap conv = ReadConv(attributes);
   return [=](Body& b) {

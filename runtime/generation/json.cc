@@ -96,9 +96,9 @@ std::string WithoutPythonNumbers(absl::string_view text) {
   bool quoted = false;
   while (!text.empty()) {
     if (text[0] == '"') quoted = !quoted;
-    const auto* const found = absl::c_find_if(
-        kReplaced, [&](const auto& one) { return absl::StartsWith(text, one.first); });
-    if (!quoted && found != std::end(kReplaced)) {
+    const auto begins = [&](const auto& one) { return absl::StartsWith(text, one.first); };
+    const auto* const found = quoted ? std::end(kReplaced) : absl::c_find_if(kReplaced, begins);
+    if (found != std::end(kReplaced)) {
       absl::StrAppend(&replaced, found->second);
       text.remove_prefix(found->first.size());
       continue;

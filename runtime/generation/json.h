@@ -35,8 +35,9 @@ struct Json {
       nullptr;
 };
 
-// The object that `text` is. The last of several fields of one name counts, and Python's NaN is
-// null. kInvalidArgument, with the line, if it is none, or is nested deeper than any configuration.
+// The object that `text` is. The last of several fields of one name counts; Python's NaN is null,
+// and its Infinity a number. kInvalidArgument if it is no JSON, with the line, no object, or nested
+// deeper than any configuration.
 absl::StatusOr<Json> ParseObject(absl::string_view text);
 
 // Its JSON text, on one line. Bytes that are no UTF-8 are replaced.

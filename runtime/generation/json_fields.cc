@@ -86,20 +86,13 @@ absl::Status Read(const Json& json, std::pair<int64_t, double>& pair) {
   return ReadPair(json, "a pair of an integer and a number", pair);
 }
 
+absl::Status Read(const Json& json, std::pair<int64_t, std::optional<int64_t>>& pair) {
+  return ReadPair(json, "a pair of a position and an id", pair);
+}
+
 absl::Status Read(const Json& json,
                   std::vector<std::pair<int64_t, std::optional<int64_t>>>& pairs) {
-  const auto* const array = json.As<Json::Array>();
-  if (array == nullptr) return Expected("a list of pairs of a position and an id", json);
-  pairs.clear();
-  for (const Json& item : *array) {
-    const auto* const pair = item.As<Json::Array>();
-    if (pair == nullptr || pair->size() != 2)
-      return Expected("a pair of a position and an id", item);
-    auto& [position, id] = pairs.emplace_back();
-    ATTNRUN_RETURN_IF_ERROR(Read(pair->front(), position));
-    if (!pair->back().is_null()) ATTNRUN_RETURN_IF_ERROR(Read(pair->back(), id));
-  }
-  return absl::OkStatus();
+  return ReadList(json, "a list of pairs of a position and an id", pairs);
 }
 
 absl::Status Read(const Json& json, std::map<std::string, int64_t>& ids) {
@@ -113,15 +106,12 @@ absl::Status Read(const Json& json, std::map<std::string, int64_t>& ids) {
   return absl::OkStatus();
 }
 
+absl::Status Read(const Json& json, std::pair<TokenIds, double>& bias) {
+  return ReadPair(json, "a pair of ids and a number", bias);
+}
+
 absl::Status Read(const Json& json, std::vector<std::pair<TokenIds, double>>& biases) {
-  const auto* const array = json.As<Json::Array>();
-  if (array == nullptr) return Expected("a list of pairs of ids and a number", json);
-  std::vector<std::pair<TokenIds, double>> read(array->size());
-  for (size_t i = 0; i < read.size(); ++i) {
-    ATTNRUN_RETURN_IF_ERROR(ReadPair((*array)[i], "a pair of ids and a number", read[i]));
-  }
-  biases = std::move(read);
-  return absl::OkStatus();
+  return ReadList(json, "a list of pairs of ids and a number", biases);
 }
 
 absl::Status Read(const Json& json, EarlyStopping& value) {

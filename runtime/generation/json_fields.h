@@ -28,16 +28,20 @@ absl::Status Read(const Json& json, TokenIds& ids);
 absl::Status Read(const Json& json, std::vector<TokenIds>& lists);
 // [start, factor].
 absl::Status Read(const Json& json, std::pair<int64_t, double>& pair);
-// [[position, id or null], ...].
+// [position, id or null], and a list of these.
+absl::Status Read(const Json& json, std::pair<int64_t, std::optional<int64_t>>& pair);
 absl::Status Read(const Json& json, std::vector<std::pair<int64_t, std::optional<int64_t>>>& pairs);
-// [[ids, bias], ...].
+// [ids, bias], and a list of these.
+absl::Status Read(const Json& json, std::pair<TokenIds, double>& bias);
 absl::Status Read(const Json& json, std::vector<std::pair<TokenIds, double>>& biases);
 absl::Status Read(const Json& json, EarlyStopping& value);
 // An object of ids.
 absl::Status Read(const Json& json, std::map<std::string, int64_t>& ids);
 
+// null leaves it as it is.
 template <typename T>
 absl::Status Read(const Json& json, std::optional<T>& value) {
+  if (json.is_null()) return absl::OkStatus();
   T read{};
   absl::Status status = Read(json, read);
   if (status.ok()) value = std::move(read);

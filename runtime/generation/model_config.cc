@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-#include <string>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "generation/json_fields.h"
 #include "generation/model_folder.h"
@@ -19,16 +15,23 @@ const Json* TextPart(const Json& json) {
   return &json;
 }
 
+// Reads the most positions; a number below 1 is none.
+absl::Status ReadMaxPositions(const Json& json, absl::string_view name, ModelFacts& facts) {
+  ATTNRUN_RETURN_IF_ERROR(ReadField(json, name, facts.max_positions));
+  if (facts.max_positions.value_or(1) < 1) facts.max_positions.reset();
+  return absl::OkStatus();
+}
+
 // The length of a table of positions. Models with relative positions have none.
 absl::Status ReadPositions(const Json& json, ModelFacts& facts) {
   for (const char* name : {"max_target_positions", "max_position_embeddings", "n_positions",
                            "max_sequence_length", "n_ctx"}) {
     if (facts.max_positions.has_value()) break;
-    ATTNRUN_RETURN_IF_ERROR(ReadField(json, name, facts.max_positions));
+    ATTNRUN_RETURN_IF_ERROR(ReadMaxPositions(json, name, facts));
   }
   const bool relative = facts.type == "t5" || facts.type == "mt5" || facts.type == "umt5" ||
                         facts.type == "longt5" || facts.type == "bloom" || facts.type == "mpt";
-  if (relative || facts.max_positions.value_or(1) < 1) facts.max_positions.reset();
+  if (relative) facts.max_positions.reset();
   return absl::OkStatus();
 }
 
@@ -38,8 +41,7 @@ absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
   ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
   const Json& model = Field(object, "model");
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "type", folder.facts.type));
-  ATTNRUN_RETURN_IF_ERROR(ReadField(model, "context_length", folder.facts.max_positions));
-  if (folder.facts.max_positions.value_or(1) < 1) folder.facts.max_positions.reset();
+  ATTNRUN_RETURN_IF_ERROR(ReadMaxPositions(model, "context_length", folder.facts));
   GenerationConfig& config = folder.config;
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "eos_token_id", config.eos_token_id));
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "bos_token_id", config.bos_token_id));

@@ -39,17 +39,16 @@ absl::StatusOr<int64_t> LanguageId(const std::string& language, const Generation
 
 absl::StatusOr<TokenIds> WhisperStart(int64_t start, const GenerationConfig& config,
                                       absl::FunctionRef<absl::StatusOr<int64_t>()> detect) {
-  std::vector<std::optional<int64_t>> ids = {start, std::nullopt};
+  std::vector<std::optional<int64_t>> ids = {start};
   if (!config.language.has_value() && !config.task.has_value()) {
-    ids.resize(1);
     for (const auto& [position, id] : config.forced_decoder_ids) ids.push_back(id);
-    if (ids.size() == 1) ids.emplace_back();
   }
-  std::optional<int64_t>& language = ids[1];
+  // The language follows the start.
+  if (ids.size() == 1) ids.emplace_back();
   if (config.language.has_value()) {
-    ATTNRUN_ASSIGN_OR_RETURN(language, LanguageId(*config.language, config));
-  } else if (!language.has_value() && !config.lang_to_id.empty()) {
-    ATTNRUN_ASSIGN_OR_RETURN(language, detect());
+    ATTNRUN_ASSIGN_OR_RETURN(ids[1], LanguageId(*config.language, config));
+  } else if (!ids[1].has_value() && !config.lang_to_id.empty()) {
+    ATTNRUN_ASSIGN_OR_RETURN(ids[1], detect());
   }
   if (config.task.has_value()) {
     ATTNRUN_ASSIGN_OR_RETURN(ids.emplace_back(), TaskId(*config.task, config));

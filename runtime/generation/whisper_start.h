@@ -18,8 +18,8 @@ namespace attnrun::gen {
 absl::StatusOr<TokenIds> WhisperStart(int64_t start, const GenerationConfig& config,
                                       absl::FunctionRef<absl::StatusOr<int64_t>()> detect);
 
-// The id in lang_to_id, which must have some, with the greatest of the logits behind the start token
-// alone. kInvalidArgument for an id beyond the vocabulary.
+// The id in lang_to_id, which must have some, with the greatest of the logits behind the start
+// token alone. kInvalidArgument for an id beyond the vocabulary.
 absl::StatusOr<int64_t> MostProbableLanguage(const Logits& logits, const GenerationConfig& config);
 
 }  // namespace attnrun::gen

@@ -70,14 +70,14 @@ struct GenerationConfig {
   std::optional<std::pair<int64_t, double>> exponential_decay_length_penalty;
   TokenIds suppress_tokens;
   TokenIds begin_suppress_tokens;
-  // Whisper: the language as "<|de|>", "de" or "german", and "transcribe" or "translate", with their
-  // ids. A model that has lang_to_id finds the language where none is given.
+  // Whisper: the language as "<|de|>", "de" or "german", and "transcribe" or "translate", with
+  // their ids. A model that has lang_to_id finds the language where none is given.
   std::optional<std::string> language;
   std::optional<std::string> task;
   std::map<std::string, int64_t> lang_to_id;
   std::map<std::string, int64_t> task_to_id;
-  // The tokens at these positions after the decoder's start token; Whisper's, without `language` and
-  // `task` alone, may leave the language open.
+  // The tokens at these positions after the decoder's start token. They may leave the language of
+  // Whisper open, and do not count beside `language` and `task`.
   std::vector<std::pair<int64_t, std::optional<int64_t>>> forced_decoder_ids;
   bool return_timestamps = false;
   std::optional<int64_t> no_timestamps_token_id;
