@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "attnrun/generator.h"
 #include "capi/counting_decoder.h"
 #include "session/cache_models.h"
+#include "session/feature_models.h"
+#include "session/generator_tester.h"
 
 // Files that say less than they need, as exporters write them.
 namespace attnrun::testing {
@@ -99,21 +99,6 @@ TokenIds TokensOfRecurrentDecoder(TokenIds ids, size_t count) {
     ids.push_back(std::max_element(state.begin(), state.end()) - state.begin());
   }
   return {ids.end() - static_cast<int64_t>(count), ids.end()};
-}
-
-Generator Load(const TemporaryFolder& folder) {
-  SessionOptions options;
-  options.threads = 1;
-  auto generator = Generator::Load(folder.path("."), options);
-  EXPECT_TRUE(generator.ok()) << generator.status();
-  return *std::move(generator);
-}
-
-TokenIds Generate(const Generator& generator, const GenerationRequest& request,
-                  const GenerationConfig& config) {
-  const auto result = generator.Generate({request}, config);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? result->sequences[0].tokens : TokenIds();
 }
 
 // At once, with guesses, and with the prompt in pieces.
@@ -206,156 +191,14 @@ TEST(GeneratorExportsTest, SettingsForAnEncodersIdsAreForThePromptWithoutOne) {
   EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3));
 }
 
-// Makes one state of two features, and takes a mask.
-std::string Encoder() {
-  onnx::ModelProto model = EmptyModel();
-  onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "input_features", onnx::TensorProto::FLOAT, {1, -1, 4});
-  Declare(graph->add_input(), "attention_mask", onnx::TensorProto::INT64, {1, -1});
-  Declare(graph->add_output(), "last_hidden_state", onnx::TensorProto::FLOAT, {1, -2, 4});
-  for (const auto& [name, number] :
-       {std::pair("begin", 0), {"end", 1 << 30}, {"axis", 1}, {"step", 2}}) {
-    AddInts(graph, name, {1}, {number});
-  }
-  AddIntAttribute(AddNode(graph, "Cast", {"attention_mask"}, {"mask"}), "to",
-                  onnx::TensorProto::FLOAT);
-  AddNode(graph, "Unsqueeze", {"mask", "step"}, {"factors"});
-  AddNode(graph, "Mul", {"input_features", "factors"}, {"features"});
-  AddNode(graph, "Slice", {"features", "begin", "end", "axis", "step"}, {"last_hidden_state"});
-  return model.SerializeAsString();
-}
-
-// A counting decoder that declares its states and the mask of the features to be as long.
-std::string DecoderOfStates() {
-  onnx::ModelProto model;
-  model.ParseFromString(CountingDecoder());
-  onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "encoder_hidden_states", onnx::TensorProto::FLOAT, {1, -1, 4});
-  Declare(graph->add_input(), "encoder_attention_mask", onnx::TensorProto::INT64, {1, -1});
-  graph->mutable_node(0)->set_output(0, "rows");
-  AddInts(graph, "axes", {2}, {0, 1});
-  AddNode(graph, "ReduceSum", {"encoder_hidden_states"}, {"states"});
-  AddNode(graph, "ReduceSum", {"encoder_attention_mask", "axes"}, {"ones"});
-  AddIntAttribute(AddNode(graph, "Cast", {"ones"}, {"count"}), "to", onnx::TensorProto::FLOAT);
-  AddNode(graph, "Add", {"states", "rows"}, {"moved"});
-  AddNode(graph, "Mul", {"moved", "count"}, {"logits"});
-  return model.SerializeAsString();
-}
-
 TEST(GeneratorExportsTest, AnEncoderOfFeaturesMayMakeFewerStatesThanItsMaskIsLong) {
   const TemporaryFolder folder;
   folder.Write("encoder_model.onnx", Encoder());
   folder.Write("decoder_model.onnx", DecoderOfStates());
   folder.Write("config.json", R"({"decoder_start_token_id": [2]})");
-  GenerationRequest request;
-  request.encoder_inputs["input_features"] =
-      *Tensor::Of<float>({1, 6, 4}, std::vector<float>(24, 0.5F));
   GenerationConfig config = Load(folder).config();
   config.max_new_tokens = 3;
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3, 4, 5));
-}
-
-// Behind a link ".." is the folder above its target.
-TEST(GeneratorExportsTest, LinksOnTheWayAreFollowed) {
-  const TemporaryFolder folder;
-  folder.Write("a/model.onnx", CountingDecoder());
-  folder.Write("a/config.json", R"({"bos_token_id": 4})");
-  folder.Write("a/b/c", "");
-  ASSERT_EQ(symlink(folder.path("a/b").c_str(), folder.path("link").c_str()), 0);
-  const auto generator = Generator::Load(folder.path("link/../model.onnx"));
-  ASSERT_TRUE(generator.ok()) << generator.status();
-  EXPECT_EQ(generator->config().bos_token_id, 4);
-}
-
-TEST(GeneratorExportsTest, TheStartIsOneId) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", CountingDecoder());
-  folder.Write("config.json", R"({"decoder_start_token_id": [2, 3]})");
-  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
-              HasSubstr("decoder_start_token_id: expected one id, but found 2"));
-}
-
-// The ids that a decoder of 8 tokens starts with. Its first new token is the one after the last.
-class StartTest : public ::testing::Test {
- protected:
-  StartTest() {
-    folder_.Write("encoder_model.onnx", Encoder());
-    folder_.Write("decoder_model.onnx", DecoderOfStates());
-    request_.encoder_inputs["input_features"] =
-        *Tensor::Of<float>({1, 6, 4}, std::vector<float>(24, 0.5F));
-  }
-
-  // The number of ids and the first new token, or the error.
-  std::string Start(const std::string& model, const std::string& generation) {
-    folder_.Write("config.json", model);
-    folder_.Write("generation_config.json", generation);
-    const Generator generator = Load(folder_);
-    GenerationConfig config = generator.config();
-    config.decoder_start_token_id = 1;
-    config.max_new_tokens = 1;
-    const auto result = generator.Generate({request_}, config);
-    if (!result.ok()) return std::string(result.status().message());
-    const GeneratedSequence& sequence = result->sequences[0];
-    return absl::StrCat(sequence.prompt_tokens, " ", sequence.tokens[0]);
-  }
-
-  TemporaryFolder folder_;
-  GenerationRequest request_;
-};
-
-TEST_F(StartTest, OfWhisperTellsOfTimestamps) {
-  const std::string model = R"({"model_type": "whisper"})";
-  EXPECT_EQ(Start(model, R"({"forced_decoder_ids": [[1, 5]], "no_timestamps_token_id": 5})"),
-            "2 6");
-  EXPECT_EQ(Start(model, R"({"no_timestamps_token_id": 5})"), "2 6");
-  EXPECT_THAT(Start(model, R"({"forced_decoder_ids": [[1, 5]], "no_timestamps_token_id": 5,
-                               "return_timestamps": true})"),
-              ::testing::StartsWith("1 "));
-}
-
-// A Whisper of two languages.
-constexpr char kLanguages[] = R"("lang_to_id": {"<|de|>": 2, "<|en|>": 3},
-                                 "task_to_id": {"transcribe": 4, "translate": 3})";
-
-TEST_F(StartTest, OfWhisperHasTheLanguageAndTheTaskByName) {
-  const std::string model = R"({"model_type": "whisper"})";
-  const auto start = [&](const std::string& settings) {
-    return Start(model, absl::StrCat("{", settings, kLanguages, "}"));
-  };
-  for (const char* language : {"de", "<|de|>", "German"}) {
-    EXPECT_EQ(start(absl::StrCat(R"("language": ")", language, R"(",)")), "3 5") << language;
-  }
-  EXPECT_EQ(start(R"("language": "en", "task": "translate", "forced_decoder_ids": [[1, 6]],)"),
-            "3 4");
-  EXPECT_THAT(start(R"("language": "fr",)"), HasSubstr("'fr', whose token is <|fr|>"));
-  EXPECT_THAT(start(R"("language": "en", "task": "sing",)"), HasSubstr("found 'sing'"));
-  request_.prompt = {1, 6};
-  EXPECT_EQ(start(""), "2 7");
-}
-
-TEST_F(StartTest, OfWhisperDetectsTheLanguage) {
-  const std::string model = R"({"model_type": "whisper"})";
-  const auto start = [&](const std::string& settings) {
-    return Start(model, absl::StrCat("{", settings, kLanguages, "}"));
-  };
-  EXPECT_EQ(start(""), "2 3");
-  EXPECT_EQ(start(R"("task": "transcribe",)"), "3 5");
-  EXPECT_EQ(start(R"("forced_decoder_ids": [[1, null], [2, 5]],)"), "3 6");
-  EXPECT_EQ(start(R"("forced_decoder_ids": [[1, 6]],)"), "2 7");
-  EXPECT_EQ(Start(model, R"({"lang_to_id": {"<|de|>": 5, "<|en|>": 2}})"), "2 3");
-  EXPECT_THAT(Start(model, R"({"lang_to_id": {"<|de|>": 9}})"),
-              HasSubstr("lang_to_id: expected ids from 0 to 7, but found 9"));
-}
-
-// transformers puts the start before other prompts.
-TEST_F(StartTest, OfDonutIsThePrompt) {
-  request_.prompt = {4};
-  const std::string donut = R"({"model_type": "vision-encoder-decoder",
-                                "encoder": {"model_type": "donut-swin"}})";
-  EXPECT_EQ(Start(donut, "{}"), "1 5");
-  const std::string other = R"({"model_type": "vision-encoder-decoder",
-                                "encoder": {"model_type": "vit"}})";
-  EXPECT_EQ(Start(other, "{}"), "2 5");
+  EXPECT_THAT(Generate(Load(folder), RequestOfFeatures(), config), ElementsAre(3, 4, 5));
 }
 
 // Gemma 3n's makes two inputs of the ids. The decoder is a CountingDecoder of both.
@@ -382,91 +225,7 @@ TEST(GeneratorExportsTest, AFileOfEmbeddingsGivesAllThatTheDecoderReads) {
   folder.Write("embed_tokens.onnx", embeddings.SerializeAsString());
   folder.Write("decoder_model.onnx", decoder.SerializeAsString());
   folder.Write("config.json", "{}");
-  GenerationRequest request;
-  request.prompt = {4};
-  GenerationConfig config;
-  config.max_new_tokens = 3;
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
-}
-
-TEST(GeneratorExportsTest, NoTokenBeyondTheVocabularyEndsASequence) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", CountingDecoder());
-  folder.Write("config.json", R"({"eos_token_id": [-1, 500]})");
-  GenerationRequest request;
-  request.prompt = {4};
-  GenerationConfig config = Load(folder).config();
-  config.max_new_tokens = 3;
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
-  config.min_new_tokens = 1;
-  config.exponential_decay_length_penalty = {0, 2.0};
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
-  config.num_beams = 2;
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
-  config.exponential_decay_length_penalty.reset();
-  config.num_beam_groups = 2;
-  config.diversity_penalty = 0.5;
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5, 6, 7));
-}
-
-TEST(GeneratorExportsTest, ALengthBelowOneIsNone) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", CountingDecoder());
-  GenerationRequest request;
-  request.prompt = {4};
-  GenerationConfig config;
-  config.max_new_tokens = 1;
-  folder.Write("config.json", R"({"max_position_embeddings": -1})");
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5));
-  folder.Write("genai_config.json", R"({"model": {"context_length": 0}})");
-  EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(5));
-}
-
-TEST(GeneratorExportsTest, RefusesADecoderInSeveralFiles) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", CountingDecoder());
-  folder.Write("genai_config.json", R"({"model": {"decoder": {"pipeline": [{"a": {}}]}}})");
-  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
-              HasSubstr("does not run decoders in several files (pipeline)"));
-}
-
-// Another file of the folder would be another model.
-TEST(GeneratorExportsTest, TheFileThatTheConfigurationNamesMustBeThere) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", CountingDecoder());
-  folder.Write("genai_config.json", R"({"model": {"decoder": {"filename": "other.onnx"}}})");
-  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
-              HasSubstr("genai_config.json names 'other.onnx', but there is no such file"));
-  EXPECT_EQ(Generator::Load(folder.path("model.onnx")).status(), absl::OkStatus());
-  folder.Write("onnx/other.onnx", CountingDecoder());
-  EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus());
-  folder.Write("genai_config.json", R"({"model": {"decoder": {"filename": "deep/model.onnx"}}})");
-  folder.Write("deep/model.onnx", CountingDecoder());
-  EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus());
-}
-
-TEST(GeneratorExportsTest, NamesLeadToNoOtherFolder) {
-  const TemporaryFolder folder;
-  folder.Write("secret.onnx", CountingDecoder());
-  folder.Write("model/config.json", "{}");
-  for (const std::string& name : {std::string("../secret.onnx"), folder.path("secret.onnx")}) {
-    folder.Write("model/genai_config.json",
-                 absl::StrCat(R"({"model": {"decoder": {"filename": ")", name, R"("}}})"));
-    EXPECT_THAT(std::string(Generator::Load(folder.path("model")).status().message()),
-                HasSubstr("but there is no such file"));
-  }
-}
-
-// As ORTOptimizer names files, and where only the subfolder is given.
-TEST(GeneratorExportsTest, FilesMayBeOptimizedAndBesideTheirConfiguration) {
-  const TemporaryFolder folder;
-  folder.Write("onnx/model_optimized.onnx", CountingDecoder());
-  folder.Write("config.json", R"({"bos_token_id": 4})");
-  for (const char* path : {".", "onnx", "onnx/model_optimized.onnx"}) {
-    const auto generator = Generator::Load(folder.path(path));
-    ASSERT_TRUE(generator.ok()) << generator.status();
-    EXPECT_EQ(generator->config().bos_token_id, 4) << path;
-  }
+  EXPECT_THAT(Continue(folder, {4}, 3), ElementsAre(5, 6, 7));
 }
 
 }  // namespace
