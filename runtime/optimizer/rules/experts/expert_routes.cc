@@ -92,17 +92,21 @@ std::optional<Marks> MarksOf(Value* value, Facts& facts) {
   return std::nullopt;
 }
 
-// The two index tensors of a GatherND at places of two axes, side by side.
-bool IsPairOf(const Node* concat, const ExpertTokens& tokens, Facts& facts) {
-  if (!IsOp(concat, "Concat") || concat->inputs().size() != 2) return false;
+// True for tokens and places side by side [n, 2], which a GatherND reads at.
+bool IsPairOf(const Value* pairs, const ExpertTokens& tokens, Facts& facts) {
+  const Node* node = pairs->producer();
+  if (IsTranspose(node, {1, 0})) {
+    return node->input(0)->producer() == tokens.places && tokens.token_row == 0;
+  }
+  if (!IsOp(node, "Concat") || node->inputs().size() != 2) return false;
   for (const int i : {0, 1}) {
-    const auto row = PlaceRowOf(concat->input(i), facts);
-    if (facts.Extent(concat->input(i), -1) != 1 || !row.has_value() ||
-        row->places != tokens.places || (row->row == tokens.token_row) != (i == 0)) {
+    const auto row = PlaceRowOf(node->input(i), facts);
+    if (facts.Extent(node->input(i), -1) != 1 || !row.has_value() || row->places != tokens.places ||
+        (row->row == tokens.token_row) != (i == 0)) {
       return false;
     }
   }
-  return facts.Extent(concat->output(0), -1) == 2;
+  return facts.Extent(pairs, -1) == 2;
 }
 
 bool IsRow(Value* value, const ExpertTokens& tokens, bool of_tokens, Facts& facts) {
@@ -187,18 +191,26 @@ std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
   return traced.view == view.Transposed({1, 0}) ? std::optional(tokens) : std::nullopt;
 }
 
-bool AreBelow(const Value* numbers, int64_t count, bool of_several, Facts& facts) {
+bool AreBelow(const Value* numbers, int64_t count, Facts& facts) {
   while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
   const Node* node = numbers->producer();
-  if (of_several && IsOp(node, "Concat")) {
-    return absl::c_all_of(node->inputs(), [&](const Value* part) {
-      return AreBelow(part, count, of_several, facts);
-    });
+  if (IsOp(node, "Concat")) {
+    return absl::c_all_of(node->inputs(),
+                          [&](const Value* part) { return AreBelow(part, count, facts); });
   }
   if (!IsOp(node, "TopK") || numbers->producer_index() != 1) return false;
   const int axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", -1));
   const auto size = facts.Extent(node->input(0), axis);
   return size.has_value() && *size <= count;
+}
+
+bool AreDistinct(const Value* numbers, Facts& facts) {
+  const auto k = facts.Extent(numbers, -1);
+  while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
+  const Node* top = numbers->producer();
+  if (!IsOp(top, "TopK") || numbers->producer_index() != 1 || !k.has_value()) return false;
+  const int64_t axis = AttributeOr<int64_t>(*top, "axis", -1);
+  return (axis == -1 || axis == facts.RankOf(numbers) - 1) && facts.Extent(numbers, -1) == k;
 }
 
 Value* GatheredFrom(Value* rows, const ExpertTokens& tokens, Facts& facts) {
@@ -231,7 +243,7 @@ std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& token
     const int rank = facts.RankOf(node->input(0));
     const bool fits = matrix != nullptr && (rank == 2 || facts.Extent(node->input(0), -1) == 1) &&
                       rank <= 3 && AttributeOr<int64_t>(*node, "batch_dims", 0) == 0 &&
-                      IsPairOf(node->input(1)->producer(), tokens, facts);
+                      IsPairOf(node->input(1), tokens, facts);
     return fits ? std::optional(RouteWeights{matrix}) : std::nullopt;
   }
   if (!IsOp(node, "Gather")) return std::nullopt;

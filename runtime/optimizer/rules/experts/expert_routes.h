@@ -29,9 +29,15 @@ std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts);
 // The tokens that the NonZero lists; nullopt if it lists no tokens of an expert.
 std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts);
 
-// True if the elements are numbers from 0 to `count` - 1: places of a TopK, or of several, which may
-// then be the same, if `of_several` permits it.
-bool AreBelow(const Value* numbers, int64_t count, bool of_several, Facts& facts);
+// Why experts are left as they are.
+inline constexpr char kNumbersBeyond[] = "the numbers of experts may be beyond those that it adds";
+inline constexpr char kChosenTwice[] = "a token may choose an expert twice";
+
+// True if the elements are numbers from 0 to `count` - 1: places of a TopK, or of several.
+bool AreBelow(const Value* numbers, int64_t count, Facts& facts);
+
+// True if no row of the numbers [T, k] has one twice: a TopK chose them.
+bool AreDistinct(const Value* numbers, Facts& facts);
 
 // x [T, H], where `rows` are its rows of these tokens; null if they are something else. x may have
 // other leading axes that count the same.

@@ -88,9 +88,8 @@ class ExpertSum {
       return Miss("the sum has other rows than the numbers of experts");
     }
     const auto count = static_cast<int64_t>(terms_.size());
-    if (!AreBelow(first.tokens.numbers, count, !distinct_, facts_)) {
-      return Miss("the numbers of experts may be beyond those that it adds");
-    }
+    if (!AreBelow(first.tokens.numbers, count, facts_)) return Miss(kNumbersBeyond);
+    if (distinct_ && !AreDistinct(first.tokens.numbers, facts_)) return Miss(kChosenTwice);
     patch.Supersede(nodes_);
     Value* x = ReshapeTo(patch, facts_, first.x, *dims);
     if (x == nullptr) return Miss("the rows of its input are not known");
@@ -288,18 +287,14 @@ class ExpertSum {
     return nullptr;
   }
 
-  // True if no token may choose an expert twice.
-  bool AreDistinct() const {
-    const auto count = static_cast<int64_t>(terms_.size());
-    return AreBelow(terms_[0].tokens.numbers, count, /*of_several=*/false, facts_);
-  }
-
   Value* Weights(Patch& patch) const {
     const RouteWeights& weights = terms_[0].weights;
     Value* numbers = terms_[0].tokens.numbers;
     if (!weights.by_expert) return weights.matrix;
     const auto row = RowOfWeights(weights.matrix, facts_);
-    if (row.has_value() && row->numbers == numbers && AreDistinct()) return row->weights;
+    if (row.has_value() && row->numbers == numbers && AreDistinct(numbers, facts_)) {
+      return row->weights;
+    }
     return patch.Op("GatherElements", {weights.matrix, numbers}, {{"axis", int64_t{1}}});
   }
 

@@ -45,8 +45,7 @@ bool OnlyFirst(const Value* vector, int64_t count, Facts& facts) {
     const ViewAxis& kept = trace.back().view.axes()[axis];
     if (kept.size() != 1 || !kept[0].stride.is_constant(1)) return false;
   }
-  return trace.back().view.offset().is_constant(0) &&
-         AreBelow(one_hot->input(0), count, /*of_several=*/true, facts);
+  return trace.back().view.offset().is_constant(0) && AreBelow(one_hot->input(0), count, facts);
 }
 
 bool CountKnownHits(RuleContext& context, Node* split, Patch& patch) {

@@ -71,8 +71,9 @@ bool FuseStackedExperts(RuleContext& context, Node* sum, Patch& patch) {
   for (const auto& [rows, weights] : ScalingsOf(ProducerOf(sum->input(0), "Mul"))) {
     const auto routes = RoutesOf(weights, rows, facts);
     if (!routes.has_value()) continue;
-    if (!AreBelow(routes->numbers, *experts, /*of_several=*/false, facts)) {
-      context.Miss(*sum, "the numbers of experts may be beyond those that it adds");
+    const bool below = AreBelow(routes->numbers, *experts, facts);
+    if (!below || !AreDistinct(routes->numbers, facts)) {
+      context.Miss(*sum, below ? kChosenTwice : kNumbersBeyond);
       return false;
     }
     const auto match = MatchExpert(rows, facts, *experts);
