@@ -28,11 +28,24 @@ float PeakOf(const float* HWY_RESTRICT x, size_t n) {
   return peak;
 }
 
+// SoftmaxRow for a row that fits into one vector.
+HWY_INLINE void SoftmaxShortRow(const float* x, size_t n, bool logarithm, float* y) {
+  const FloatTag d;
+  const FloatVec v = hn::LoadNOr(hn::Set(d, x[0]), d, x, n);
+  const FloatVec shifted = hn::Sub(v, hn::Set(d, hn::ReduceMax(d, v)));
+  const FloatVec e = hn::IfThenElseZero(hn::FirstN(d, n), ExpBelow88(d, shifted));
+  const float sum = hn::ReduceSum(d, e);
+  const FloatVec result =
+      logarithm ? hn::Sub(shifted, hn::Set(d, std::log(sum))) : hn::Mul(e, hn::Set(d, 1.0F / sum));
+  StoreUpTo(result, d, y, n);
+}
+
 // y = softmax(x), or its logarithm, over one row of n > 0 floats; y may be x. A NaN in x makes the
 // sum NaN, and with it the whole row.
 void SoftmaxRow(const float* x, size_t n, bool logarithm, float* y) {
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
+  if (n <= lanes) return SoftmaxShortRow(x, n, logarithm, y);
   const FloatVec peak = hn::Set(d, PeakOf(x, n));
   FloatVec sums = hn::Zero(d);
   size_t i = 0;
@@ -48,7 +61,7 @@ void SoftmaxRow(const float* x, size_t n, bool logarithm, float* y) {
   }
   const float sum = hn::ReduceSum(d, sums);
   const FloatVec scale = hn::Set(d, 1.0F / sum);
-  const FloatVec log_sum = hn::Set(d, std::log(sum));
+  const FloatVec log_sum = hn::Set(d, logarithm ? std::log(sum) : 0);
   auto finish = [=](FloatVec v) HWY_ATTR {
     return logarithm ? hn::Sub(hn::Sub(v, peak), log_sum) : hn::Mul(v, scale);
   };
