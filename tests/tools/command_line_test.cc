@@ -50,7 +50,8 @@ void AddNumbers(onnx::GraphProto& graph, const std::string& name,
   for (const float value : values) tensor.add_float_data(value);
 }
 
-// y = x + zeros of the shape [batch, sequence / 4 + 6], computed in floats: runs where the sequence is 8.
+// y = x + zeros of the shape [batch, sequence / 4 + 6], computed in floats: runs where the sequence
+// is 8.
 onnx::ModelProto ModelOfOneLength() {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -147,6 +148,27 @@ TEST_F(CommandLineTest, CompareReportsWhereQuantizationRoundsDifferently) {
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("first value that diverges: 'q'"));
   EXPECT_THAT(outcome.out, HasSubstr("it is quantized and differs by one"));
+}
+
+// Here they show in halves that are rounded the other way, by up to 2^-12, and in floats made of
+// these.
+TEST_F(CommandLineTest, CompareAllowsFloatsWhatItAllowsTheirHalves) {
+  onnx::ModelProto model = MakeModel("Softmax");
+  const auto cast = [&](const char* from, const char* to, onnx::TensorProto::DataType type) {
+    AddNode(*model.mutable_graph(), "Cast", to, from, to);
+    onnx::NodeProto& node = *model.mutable_graph()->mutable_node()->rbegin();
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name("to");
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(type);
+  };
+  cast("y", "half", onnx::TensorProto::FLOAT16);
+  cast("half", "z", onnx::TensorProto::FLOAT);
+  Declare(*model.mutable_graph()->add_output(), "z", onnx::TensorProto::FLOAT, {"batch", "4"});
+  WriteAll(folder_ / "halves.onnx", model.SerializeAsString());
+  const std::string compare = "compare halves.onnx --dim batch=200000";
+  EXPECT_EQ(Attnrun(compare).status, 0);
+  EXPECT_EQ(Attnrun(compare + " --atol 1e-4").status, 1);
 }
 
 TEST_F(CommandLineTest, InspectDescribesModelsThatCannotRun) {

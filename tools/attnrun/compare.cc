@@ -39,6 +39,8 @@ struct Comparison {
   int64_t diverging = 0;
   std::optional<Divergence> first;
   OutputDifferences outputs;
+  // That of the outputs.
+  Tolerance tolerance;
   std::optional<Culprit> culprit;
   // Set if there are no outputs: the model fails with rewrites, but runs without them.
   absl::Status failure;
@@ -47,17 +49,20 @@ struct Comparison {
 // Compares values of the reference, as they are computed, with those of the engine under test.
 class ValueComparer {
  public:
-  ValueComparer(Values found, const Tolerance& tolerance)
-      : found_(std::move(found)), tolerance_(tolerance) {}
+  ValueComparer(Values found, const Tolerance& tolerance) : found_(std::move(found)) {
+    report_.tolerance = tolerance;
+  }
 
   void Observe(absl::string_view name, const Tensor& expected) {
     ++report_.values;
     progress_.Show(absl::StrCat("reference: value ", report_.values, ", ", name));
     const int64_t iteration = iterations_[std::string(name)]++;
+    AddSource(expected, report_.tolerance);
     const auto it = found_.find(std::string(name));
     if (it == found_.end() || it->second.empty() || !status_.ok()) return;
     ++report_.compared;
-    absl::StatusOr<Difference> difference = Compare(expected, it->second.front(), tolerance_);
+    absl::StatusOr<Difference> difference =
+        Compare(expected, it->second.front(), report_.tolerance);
     it->second.pop_front();
     if (!difference.ok()) {
       status_ = Annotate(difference.status(), name);
@@ -78,7 +83,6 @@ class ValueComparer {
  private:
   Values found_;
   std::map<std::string, int64_t> iterations_;
-  const Tolerance& tolerance_;
   Comparison report_;
   absl::Status status_;
   Progress progress_;
@@ -100,14 +104,14 @@ struct Standard {
   const Options& options;
   const TensorMap& inputs;
   const TensorMap& outputs;
+  const Tolerance& tolerance;
 };
 
 bool OutputsDiffer(const Session& session, const Standard& standard) {
   const auto outputs = session.Run(standard.inputs);
   // A model that can no longer run counts as wrong.
   if (!outputs.ok()) return true;
-  const auto differences =
-      CompareOutputs(standard.outputs, *outputs, session, standard.options.tolerance);
+  const auto differences = CompareOutputs(standard.outputs, *outputs, session, standard.tolerance);
   return !differences.ok() || !AllAgree(*differences);
 }
 
@@ -119,7 +123,7 @@ bool ValueDiffers(const Session& session, const Standard& standard, const Diverg
   RunOptions watch;
   watch.observer = [&](absl::string_view name, const Tensor& found) {
     if (name != value.name || iteration++ != value.iteration) return;
-    const auto difference = Compare(value.expected, found, standard.options.tolerance);
+    const auto difference = Compare(value.expected, found, standard.tolerance);
     differs = !difference.ok() || !difference->ok;
   };
   return !session.Run(standard.inputs, watch).ok() || differs;
@@ -170,8 +174,9 @@ absl::StatusOr<Comparison> RunReference(const Options& options, const PreparedMo
                            TimedRun(reference_options, reference, observe));
   ATTNRUN_ASSIGN_OR_RETURN(Comparison report, comparer.Finish());
   ATTNRUN_ASSIGN_OR_RETURN(
-      report.outputs, CompareOutputs(expected.outputs, outputs, model.session, options.tolerance));
-  ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected.outputs}, model.session, report));
+      report.outputs, CompareOutputs(expected.outputs, outputs, model.session, report.tolerance));
+  ATTNRUN_RETURN_IF_ERROR(
+      Bisect({options, model.inputs, expected.outputs, report.tolerance}, model.session, report));
   return report;
 }
 
@@ -191,7 +196,8 @@ absl::StatusOr<Comparison> MakeReport(const Options& options) {
   Comparison report;
   ATTNRUN_ASSIGN_OR_RETURN(report.outputs,
                            CompareOutputs(expected, outputs, model.session, options.tolerance));
-  ATTNRUN_RETURN_IF_ERROR(Bisect({options, model.inputs, expected}, model.session, report));
+  ATTNRUN_RETURN_IF_ERROR(
+      Bisect({options, model.inputs, expected, options.tolerance}, model.session, report));
   return report;
 }
 

@@ -63,7 +63,8 @@ absl::StatusOr<Tolerance> Resolve(const Tolerance& tolerance, DataType type,
   if (given || IsInteger(type) || type == DataType::kString) return tolerance;
   ATTNRUN_ASSIGN_OR_RETURN(const double largest, LargestMagnitude(expected));
   Tolerance resolved = tolerance;
-  resolved.atol = DefaultTolerance(type) * std::max(1.0, largest);
+  const double source = DefaultTolerance(tolerance.computed_from.value_or(type));
+  resolved.atol = std::max(DefaultTolerance(type), source) * std::max(1.0, largest);
   return resolved;
 }
 
@@ -182,6 +183,13 @@ absl::StatusOr<Difference> CompareSequences(const Tensor& expected, const Tensor
 }
 
 }  // namespace
+
+void AddSource(const Tensor& value, Tolerance& tolerance) {
+  // Floats of 8 and 4 bits would allow anything.
+  const bool half = value.type() == DataType::kFloat16 || value.type() == DataType::kBfloat16;
+  const bool bfloat = tolerance.computed_from == DataType::kBfloat16;
+  if (half && !bfloat) tolerance.computed_from = value.type();
+}
 
 absl::StatusOr<Difference> Compare(const Tensor& expected, const Tensor& found,
                                    const Tolerance& tolerance) {

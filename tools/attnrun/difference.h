@@ -19,7 +19,13 @@ namespace attnrun::cli {
 struct Tolerance {
   std::optional<double> rtol = std::nullopt;
   std::optional<double> atol = std::nullopt;
+  // What is compared was computed from values of this type, too: with neither set, floats may
+  // differ as much as these.
+  std::optional<DataType> computed_from = std::nullopt;
 };
+
+// Says that what is compared from now on may be computed from `value`.
+void AddSource(const Tensor& value, Tolerance& tolerance);
 
 // The result of comparing two tensors, or two sequences: then the index of an element begins with
 // the number of its tensor.

@@ -211,8 +211,9 @@ void AddExpectOptions(CLI::App& app, Options& options) {
   app.add_option(
          "--rtol", options.tolerance.rtol,
          "Allow |difference| <= atol + rtol x |expected|; without both, 1e-4 (float16: 2e-3) "
-         "x max(1, largest expected magnitude), and integers must be equal; compare --precision "
-         "allows any difference without both")
+         "x max(1, largest expected magnitude), and integers must be equal; compare allows floats "
+         "that come from float16 as much as float16; compare --precision allows any difference "
+         "without both")
       ->check(finite)
       ->type_name("R");
   app.add_option("--atol", options.tolerance.atol, "See --rtol")->check(finite)->type_name("A");
