@@ -14,7 +14,7 @@ extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences
     kKnownHits, kAddedRows, kExperts, kStackedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
-    kRotaryEmbedding, kPartialRotary, kMaskedMean;
+    kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kChannelsLast;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
     kPooledMeans;
@@ -46,7 +46,7 @@ const std::vector<Phase>& StandardPhases() {
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
         &kHardSwish, &kHardSigmoid, &kFoldedScale, &kSoftmax, &kMaskedSoftmax, &kSoftmaxWithSink,
-        &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
+        &kGatedSoftmax, &kRotaryEmbedding, &kPartialRotary, &kMaskedMean}},
       // Chooses the layout of images. Runs once activations and normalizations are found.
       {"images", {&kPooledMeans, &kChannelsLast}},
       // Finds products with constant weights.

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/attention/sinks.h"
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+
 #include "absl/algorithm/container.h"
+#include "core/elements.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/pads.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/attention/score_steps.h"
 
 namespace attnrun::opt {
 namespace {
@@ -12,6 +20,41 @@ namespace {
 bool HasOneColumn(const Value* value, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(value);
   return dims != nullptr && dims->size() >= 2 && dims->back().is_constant(1);
+}
+
+// The least that an element may be, where all are chosen among numbers or are scores themselves.
+// Looks at `left` more nodes.
+std::optional<double> LeastOf(const Value* value, Facts& facts, int& left) {
+  if (--left < 0) return std::nullopt;
+  if (const auto number = UniformOf(value)) return *number;
+  const Node* node = value->producer();
+  if (IsOp(node, "Where")) {
+    const auto chosen = LeastOf(node->input(1), facts, left);
+    const auto other = LeastOf(node->input(2), facts, left);
+    if (!chosen.has_value() || !other.has_value()) return std::nullopt;
+    return std::min(*chosen, *other);
+  }
+  if (node != nullptr && ops::TraitsOf(*node).moves_elements) {
+    return LeastOf(node->input(0), facts, left);
+  }
+  return IsOrdinary(value, facts) ? std::optional(-kLargeScore) : std::nullopt;
+}
+
+// The scores with a column of sinks behind them.
+Value* Beside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double number) {
+  const std::vector<SymInt>* known = facts.DimsOf(scores);
+  if (known == nullptr || known->empty()) return nullptr;
+  if (sinks == nullptr) {
+    std::vector<int64_t> pads(2 * known->size(), 0);
+    pads.back() = 1;
+    Value* sink = patch.Constant("sink", FromDoubles(facts.TypeOf(scores), {}, {number}));
+    return patch.Op("Pad", {scores, patch.Ints(pads), sink});
+  }
+  std::vector<SymInt> dims = *known;
+  dims.back() = SymInt(1);
+  Value* shape = ShapeOperand(patch, facts, dims, {scores});
+  if (shape == nullptr) return nullptr;
+  return patch.Op("Concat", {scores, patch.Op("Expand", {sinks, shape})}, {{"axis", int64_t{-1}}});
 }
 
 // Sinks from a Concat of the scores and a tensor of one column.
@@ -83,6 +126,29 @@ Value* WithoutSinks(Value* probabilities, const Sinks& sinks, Facts& facts,
     }
   }
   return nullptr;
+}
+
+Value* SoftmaxBeside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double number,
+                     absl::string_view name) {
+  Value* all = Beside(patch, facts, scores, sinks, number);
+  if (all == nullptr) return nullptr;
+  Value* y = patch.Op("Softmax", {all}, {{"axis", int64_t{-1}}}, std::string(name));
+  return patch.Op("Slice", {y, patch.Ints({0}), patch.Ints({-1}), patch.Ints({-1})});
+}
+
+bool HaveFiniteRows(Value* scores, Facts& facts) {
+  std::string why;
+  const auto found = FindScores(scores, facts.RankOf(scores) - 1, facts, why);
+  if (!found.has_value()) return false;
+  double least = found->masks.empty() ? 0 : found->mask_value;
+  for (const ScoreBias& bias : found->biases) {
+    int left = 32;
+    const auto lowest =
+        bias.closed.has_value() ? bias.closed : LeastOf(bias.operand.value, facts, left);
+    if (!lowest.has_value()) return false;
+    least += std::min(*lowest * bias.factor, 0.0);
+  }
+  return std::isfinite(static_cast<float>(least));
 }
 
 }  // namespace attnrun::opt

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "optimizer/rewrite/patch.h"
 #include "optimizer/rules/attention/scores.h"
 
 // Attention sinks: one more score for each query, which takes its share of the softmax and is then
@@ -28,6 +29,14 @@ std::optional<Sinks> FindSinks(Value* value, Facts& facts);
 // nodes on the way.
 Value* WithoutSinks(Value* probabilities, const Sinks& sinks, Facts& facts,
                     std::vector<Node*>& nodes);
+
+// The softmax of `scores` and `sinks` [.., S, 1], or one number if that is null, without the column
+// of the sinks. Null if the extents of the scores are not known.
+Value* SoftmaxBeside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double number,
+                     absl::string_view name);
+
+// True if no row of the scores can be all -inf, which has NaN as its softmax, but 0 beside a sink.
+bool HaveFiniteRows(Value* scores, Facts& facts);
 
 }  // namespace attnrun::opt
 

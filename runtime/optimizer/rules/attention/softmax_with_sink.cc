@@ -18,13 +18,11 @@
 #include <cmath>
 #include <string>
 
-#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/rewrite/pattern.h"
-#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/scores.h"
+#include "optimizer/rules/attention/sinks.h"
 
 namespace attnrun::opt {
 namespace {
@@ -44,11 +42,9 @@ class SoftmaxWithSink {
     if (facts_.RankOf(x_) < 1) return false;
     patch.Supersede(nodes_);
     if (!patch.Admits({node_->output(0)}, node_)) return false;
-    Value* all = WithSink(patch);
-    if (all == nullptr) return false;
-    Value* y = patch.Op("Softmax", {all}, {{"axis", int64_t{-1}}}, node_->name());
-    patch.Replace(node_->output(0),
-                  patch.Op("Slice", {y, patch.Ints({0}), patch.Ints({-1}), patch.Ints({-1})}));
+    Value* y = SoftmaxBeside(patch, facts_, x_, sink_, number_, node_->name());
+    if (y == nullptr) return false;
+    patch.Replace(node_->output(0), y);
     return true;
   }
 
@@ -104,36 +100,8 @@ class SoftmaxWithSink {
     if (sink_ == nullptr && number_ == 0 && Op("Relu", {greatest}).Match(shift_, facts_, nodes_)) {
       return true;
     }
-    return greatest.Match(shift_, facts_, nodes_) && HaveFiniteRows();
-  }
-
-  // True if no key is masked with -inf.
-  bool HaveFiniteRows() {
-    std::string why;
-    const auto scores = FindScores(x_, facts_.RankOf(x_) - 1, facts_, why);
-    if (!scores.has_value()) return false;
-    if (scores->biases.empty() && (scores->masks.empty() || std::isfinite(scores->mask_value))) {
-      return true;
-    }
-    return Miss("rows whose scores are all -inf come to NaN");
-  }
-
-  Value* WithSink(Patch& patch) {
-    const int rank = facts_.RankOf(x_);
-    if (sink_ == nullptr) {
-      std::vector<int64_t> pads(2 * rank, 0);
-      pads.back() = 1;
-      const DataType type = facts_.TypeOf(x_);
-      return patch.Op(
-          "Pad", {x_, patch.Ints(pads), patch.Constant("sink", FromDoubles(type, {}, {number_}))});
-    }
-    const std::vector<SymInt>* known = facts_.DimsOf(x_);
-    if (known == nullptr || known->empty()) return nullptr;
-    std::vector<SymInt> dims = *known;
-    dims.back() = SymInt(1);
-    Value* shape = ShapeOperand(patch, facts_, dims, {x_});
-    if (shape == nullptr) return nullptr;
-    return patch.Op("Concat", {x_, patch.Op("Expand", {sink_, shape})}, {{"axis", int64_t{-1}}});
+    return greatest.Match(shift_, facts_, nodes_) &&
+           (HaveFiniteRows(x_, facts_) || Miss("rows whose scores are all -inf come to NaN"));
   }
 
   RuleContext& context_;

@@ -146,12 +146,12 @@ std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
     axis = AttributeOr<int64_t>(*node, "axis", 0);
     row = static_cast<int64_t>(ScalarOf(node->input(1)).value_or(-1));
   } else if (IsOp(node, "Slice")) {
-    const auto starts = KnownInts(node->input(1), facts);
-    const auto axes = KnownInts(node->input(3), facts);
-    const auto has_one = [](const auto& list) { return list.has_value() && list->size() == 1; };
-    if (!has_one(starts) || !has_one(axes)) return std::nullopt;
-    axis = (*axes)[0];
-    row = (*starts)[0];
+    const std::vector<int64_t> none;
+    const auto starts = KnownInts(node->input(1), facts).value_or(none);
+    const auto axes = KnownInts(node->input(3), facts).value_or(none);
+    if (starts.size() != 1 || axes.size() != 1) return std::nullopt;
+    axis = axes[0];
+    row = starts[0];
   }
   if (row < 0 || row > 1 || facts.RankOf(node->input(0)) != 2) return std::nullopt;
   if (axis < 0) axis += 2;

@@ -123,6 +123,50 @@ TEST(AttentionSinksTest, QuotientsOfExponentialsAreSoftmaxes) {
   });
 }
 
+// Attention whose result is multiplied by Sigmoid(ReduceLogSumExp(scores) - sink).
+OptimizerTester Gated(const Between& between, bool keeps_axis) {
+  return OptimizerTester([&](GraphBuilder& b) {
+    Value* s = between(b, Scores(b));
+    Value* y = b.Op("MatMul", {b.Op("Softmax", {s}), Heads(b, Input(b, "v"))});
+    Value* sum = b.Op("ReduceLogSumExp", {s, b.Constant<int64_t>("last", {1}, {-1})},
+                      {{"keepdims", int64_t{keeps_axis ? 1 : 0}}});
+    Value* sinks = b.Constant<float>("sinks", {2, 1}, {0.5F, -1});
+    if (keeps_axis) sinks = Shaped(b, sinks, {2, 1, 1});
+    Value* gate = b.Op("Sigmoid", {b.Op("Sub", {sum, sinks})});
+    if (!keeps_axis) gate = b.Op("Unsqueeze", {gate, b.Constant<int64_t>("axis", {1}, {-1})});
+    b.Output(Transposed(b, b.Op("Mul", {y, gate}), {0, 2, 1, 3}));
+  });
+}
+
+Value* MaskedWith(GraphBuilder& b, Value* s, float closed) {
+  Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+  return b.Op("Add", {s, b.Op("Where", {mask, Number(b, 0), Number(b, closed)})});
+}
+
+TEST(AttentionSinksTest, AGateOfTheSumIsASink) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  for (const bool keeps_axis : {false, true}) {
+    OptimizerTester plain = Gated([](GraphBuilder&, Value* s) { return s; }, keeps_axis);
+    EXPECT_EQ(plain.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(plain.Count("Softmax") + plain.Count("ReduceLogSumExp") + plain.Count("Sigmoid"), 0);
+    plain.ExpectSameResults(kAttentionTolerance);
+    OptimizerTester masked =
+        Gated([](GraphBuilder& b, Value* s) { return MaskedWith(b, s, kLowest); }, keeps_axis);
+    EXPECT_EQ(masked.Count("attnrun.Attention"), 1);
+    masked.Dim("batch", 2).Dim("seq", 3);
+    masked.Feed("mask", MakeBool({2, 1, 1, 3}, {1, 0, 1, 0, 0, 0}));
+    masked.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
+// A row of -inf alone comes to NaN with a gate, but to 0 with a sink.
+TEST(AttentionSinksTest, AGateOfRowsThatMayBeClosedStays) {
+  const OptimizerTester test =
+      Gated([](GraphBuilder& b, Value* s) { return MaskedWith(b, s, -kInf); }, true);
+  EXPECT_EQ(test.Count("Sigmoid"), 1);
+  EXPECT_THAT(test.Misses("softmax_with_sink"), ElementsAre(HasSubstr("come to NaN")));
+}
+
 TEST(AttentionSinksTest, OtherQuotientsStay) {
   const auto closed = [](GraphBuilder& b, Value* s) {
     Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
