@@ -17,7 +17,16 @@
 //
 // The scores that the mask excludes are taken to be finite, as in all of attention: the sum would be
 // NaN otherwise.
+//
+// Keras chooses between scores and scores less a number, which adds a mask:
+//
+//   m   scores   scores - n            scores   Where(m, 0, -n)
+//    \    |      /                          \   /
+//       Where                 ->             Add
+//         |                                   |
+//      Softmax                             Softmax
 
+#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -41,12 +50,37 @@ bool ChooseByMask(RuleContext& context, Node* node, Patch& patch) {
          patch.Substitute(node, "Where", {mask, chosen, other});
 }
 
+// The number that is added to `x` to give `sum`; nullopt if `sum` is something else.
+std::optional<double> NumberAdded(const Value* sum, const Value* x) {
+  const Node* node = sum->producer();
+  if (IsOp(node, "Sub") && node->input(0) == x) {
+    const auto number = ScalarOf(node->input(1));
+    return number.has_value() ? std::optional(-*number) : std::nullopt;
+  }
+  const bool adds = IsOp(node, "Add") && (node->input(0) == x || node->input(1) == x);
+  return adds ? ScalarOf(OtherOperand(*node, x)) : std::nullopt;
+}
+
+bool AddByMask(RuleContext& context, Node* where, Patch& patch) {
+  for (const int side : {1, 2}) {
+    Value* scores = where->input(3 - side);
+    const auto number = NumberAdded(where->input(side), scores);
+    if (!number.has_value() || !LeadsToSoftmax(*where->output(0))) continue;
+    const DataType type = context.facts.TypeOf(scores);
+    Value* added = patch.Constant("added", FromDoubles(type, {}, {*number}));
+    Value* zero = patch.Constant("zero", FromDoubles(type, {}, {0}));
+    Value* bias =
+        patch.Op("Where", {where->input(0), side == 1 ? added : zero, side == 1 ? zero : added});
+    return patch.Substitute(where, "Add", {scores, bias});
+  }
+  return false;
+}
+
 }  // namespace
 
 extern const Rule kSelectedScores = {
     .name = "selected_scores",
-    .summary = "Scores chosen by a sum of products with a mask are chosen by Where",
-    .anchors = {"Add"},
-    .propose = ChooseByMask};
+    .summary = "Scores chosen by a mask as numbers are chosen by Where, or added to",
+    .starts = {{{"Add", ChooseByMask}, {"Where", AddByMask}}}};
 
 }  // namespace attnrun::opt

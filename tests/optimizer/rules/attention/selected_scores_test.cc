@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "support/graph_parts.h"
-#include "support/optimizer_tester.h"
+#include <functional>
+#include <vector>
+
+#include "support/attention_graph.h"
 
 namespace attnrun::testing {
 namespace {
@@ -54,6 +56,30 @@ TEST(SelectedScoresTest, AScoreThatIsNotFarBelowStays) {
   EXPECT_EQ(test.Count("attnrun.Attention"), 0);
   EXPECT_EQ(test.Count("Where"), 2);
   test.Dim("keys", 7).ExpectSameResults(kTolerance);
+}
+
+// Keras's Attention subtracts 1e9 from the scores of masked keys.
+TEST(SelectedScoresTest, LowerScoresOfMaskedKeysAreAMask) {
+  const auto lower = [](GraphBuilder& b, Value* s) { return b.Op("Sub", {s, Number(b, 1e9F)}); };
+  const std::vector<std::function<Value*(GraphBuilder&, Value*, Value*)>> spellings = {
+      [=](GraphBuilder& b, Value* mask, Value* s) { return b.Op("Where", {mask, s, lower(b, s)}); },
+      [=](GraphBuilder& b, Value* mask, Value* s) {
+        Value* added = b.Op("Add", {Number(b, -1e9F), s});
+        return b.Op("Where", {b.Op("Not", {mask}), added, s});
+      },
+      [=](GraphBuilder& b, Value* mask, Value* s) { return Selected(b, mask, s, lower(b, s)); },
+  };
+  for (size_t i = 0; i < spellings.size(); ++i) {
+    SCOPED_TRACE(i);
+    OptimizerTester test = WithScores([&](GraphBuilder& b, Value* s) {
+      return spellings[i](b, b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"}), s);
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), 1);
+    EXPECT_EQ(test.Count("Softmax") + test.Count("Sub"), 0);
+    test.Dim("batch", 2).Dim("seq", 3).ExpectSameResults(kTolerance);
+    // Without any key, the differences of the scores are lost beside 1e9.
+    test.Feed("mask", MakeBool({2, 1, 1, 3}, {0, 0, 0, 1, 0, 0})).ExpectSameResults(kTolerance);
+  }
 }
 
 // Numbers that the sum excludes may be infinite, and make it NaN.
