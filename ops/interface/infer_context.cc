@@ -100,6 +100,12 @@ SymInt AboveLeast(SymInt number, absl::Span<const SymInt> extents) {
   return number;
 }
 
+// True if an extent is 1 in no run: it is at least 2, or a multiple of a number above 1.
+bool IsNeverOne(const KnownInputs& known, const SymInt& extent) {
+  return known.IsNeverNegative(extent - 2) ||
+         (extent != 0 && SymInt::CommonFactor(extent, 0).coefficient() > 1);
+}
+
 }  // namespace
 
 bool KnownInputs::IsNeverNegative(const SymInt& number) const {
@@ -120,7 +126,7 @@ void InferContext::RequireBroadcast(const std::vector<SymInt>& a, const std::vec
     const SymInt& x = a[a.size() - i];
     const SymInt& y = b[b.size() - i];
     if (x == y || x.is_constant(1) || y.is_constant(1)) continue;
-    if (IsNeverNegative(x - 2) && IsNeverNegative(y - 2)) {
+    if (IsNeverOne(*this, x) && IsNeverOne(*this, y)) {
       RequireEqual(x, y);
     } else {
       broadcast_.emplace_back(x, y);

@@ -89,8 +89,8 @@ class InferContext : public KnownInputs {
   void RequireEqual(const SymInt& a, const SymInt& b) {
     if (a != b) equal_.emplace_back(a, b);
   }
-  // The same for extents that are broadcast. One of them may be 1, so only those that are known to
-  // be at least 2 are equal; the others are kept in broadcast().
+  // The same for extents that are broadcast. One of them may be 1, so only those that are known not
+  // to be are equal; the others are kept in broadcast().
   void RequireBroadcast(const std::vector<SymInt>& a, const std::vector<SymInt>& b);
 
   struct Indices {

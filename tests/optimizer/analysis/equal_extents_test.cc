@@ -72,6 +72,14 @@ TEST(EqualExtentsTest, OfBroadcastOperandsThatAreNot1) {
               b.Output(b.Op("Add", {x, Floats(b, "positions", {1, 4, 17})}));
             }),
             "div(height,8)*div(width,8) = 16");
+  // Multiples of 4 are 0 or more than 1.
+  EXPECT_EQ(Known([](GraphBuilder& b) {
+              const auto rows = [&](const char* name, const char* batch) {
+                return b.Op("Reshape", {Floats(b, name, {batch, 4, 8}), Vector(b, {-1, 8})});
+              };
+              b.Output(b.Op("Add", {rows("x", "batch"), rows("y", "other")}));
+            }),
+            "other = batch");
 }
 
 TEST(EqualExtentsTest, OfAReshape) {

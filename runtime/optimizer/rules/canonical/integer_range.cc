@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Keras counts positions in floats, whose number no extent tells. They are counted in integers, and
-// cast:
+// TensorFlow and Keras count positions, and choose bounds of slices, in floats, whose values no
+// extent tells. They are computed in integers:
 //
-//   Range(0.0, Cast(n, float), 1.0)  ->  Cast(Range(0, n, 1), float)
+//   Range(0.0, Cast(n, float), 1.0)             ->  Cast(Range(0, n, 1), float)
+//   Cast(Max(Cast(n, float), 1.0), int64)       ->  Max(n, 1)
 //
 // A float holds integers up to 2^24 exactly. A model of more positions fails where it adds these
 // to others, of which there are n.
 
 #include <cmath>
-#include <optional>
+#include <cstdint>
+#include <limits>
 
+#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
@@ -18,33 +21,59 @@
 namespace attnrun::opt {
 namespace {
 
-// A constant whole number as one of another type; null if it is none.
-Value* AsInteger(const Value* value, DataType type, Patch& patch) {
-  constexpr double kLargest = 1 << 24;
-  const std::optional<double> number = ScalarOf(value);
-  if (!number.has_value() || !(std::abs(*number) <= kLargest)) return nullptr;
-  if (*number != std::floor(*number)) return nullptr;
-  return patch.Constant(value->name(), FromDoubles(type, {}, {*number}));
+// A constant of whole numbers in another type; null if it is none.
+Value* AsIntegers(const Value* value, DataType type, Patch& patch) {
+  constexpr int64_t kMaxElements = 64;
+  if (value == nullptr || !value->is_constant() ||
+      value->constant()->num_elements() > kMaxElements) {
+    return nullptr;
+  }
+  const auto numbers = ToDoubles(*value->constant());
+  const auto is_whole = [](double number) {
+    constexpr double kLargest = std::numeric_limits<int32_t>::max();
+    return std::abs(number) <= kLargest && number == std::floor(number);
+  };
+  if (!numbers.ok() || !absl::c_all_of(*numbers, is_whole)) return nullptr;
+  return patch.Constant(value->name(), FromDoubles(type, value->constant()->shape(), *numbers));
 }
+
+bool IsWideInteger(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
 bool CountInIntegers(RuleContext& context, Node* node, Patch& patch) {
   const DataType type = context.facts.TypeOf(node->output(0));
   const Node* const limit = ProducerOf(node->input(1), "Cast");
   if (limit == nullptr || (type != DataType::kFloat && type != DataType::kDouble)) return false;
   const DataType integer = context.facts.TypeOf(limit->input(0));
-  if (integer != DataType::kInt64 && integer != DataType::kInt32) return false;
-  Value* const start = AsInteger(node->input(0), integer, patch);
-  Value* const step = AsInteger(node->input(2), integer, patch);
+  if (!IsWideInteger(integer)) return false;
+  Value* const start = AsIntegers(node->input(0), integer, patch);
+  Value* const step = AsIntegers(node->input(2), integer, patch);
   if (start == nullptr || step == nullptr) return false;
   Value* const range = patch.Op("Range", {start, limit->input(0), step});
   return patch.Substitute(node, "Cast", {range}, {{"to", static_cast<int64_t>(type)}});
 }
 
+bool ChooseInIntegers(RuleContext& context, Node* cast, Patch& patch) {
+  const Node* const chosen = cast->input(0)->producer();
+  const DataType type = context.facts.TypeOf(cast->output(0));
+  if (!IsOp(chosen, "Max") && !IsOp(chosen, "Min")) return false;
+  const DataType wide = context.facts.TypeOf(cast->input(0));
+  if (wide != DataType::kFloat && wide != DataType::kDouble) return false;
+  if (!IsWideInteger(type) || chosen->inputs().size() != 2) return false;
+  for (const int side : {0, 1}) {
+    const Node* const floats = ProducerOf(chosen->input(side), "Cast");
+    if (floats == nullptr || context.facts.TypeOf(floats->input(0)) != type) continue;
+    Value* const bound = AsIntegers(chosen->input(1 - side), type, patch);
+    if (bound == nullptr) continue;
+    return patch.Substitute(cast, chosen->op_type(), {floats->input(0), bound});
+  }
+  return false;
+}
+
 }  // namespace
 
-extern const Rule kIntegerRange = {.name = "integer_range",
-                                   .summary = "Positions counted in floats are counted in integers",
-                                   .anchors = {"Range"},
-                                   .propose = CountInIntegers};
+extern const Rule kIntegerRange = {
+    .name = "integer_range",
+    .summary = "Positions and bounds that are computed in floats are computed in integers",
+    .starts = {{{"Range", CountInIntegers}, {"Cast", ChooseInIntegers}}}};
 
 }  // namespace attnrun::opt

@@ -76,26 +76,29 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
   values.insert(values.end(), captures.begin(), captures.end());
   for (Value* value : values) Add(value, context.facts);
   // A reader would keep scores, and probabilities, from becoming part of an attention. So they come
-  // last, behind views, and neither give an extent that is a product of others, such as batch*heads.
+  // last, behind views and the products that probabilities end in, and none of these give an extent
+  // that is a product of others, such as batch*heads.
   std::vector<Value*> views;
+  std::vector<Value*> results;
   std::vector<Value*> last;
   for (const Node* node : order) {
     const ops::OpTraits traits = ops::TraitsOf(*node);
     // A Softmax is bounded.
     const bool goes_on = traits.elementwise || traits.rearranges || traits.bounded;
     const auto is_score = [&](const Value* x) { return x != nullptr && scores_.contains(x); };
-    const bool of_scores =
-        IsOfTwoValues(*node) || (goes_on && absl::c_any_of(node->inputs(), is_score));
+    const bool of_two = IsOfTwoValues(*node);
+    const bool reads_scores = absl::c_any_of(node->inputs(), is_score);
+    const bool of_scores = of_two || (goes_on && reads_scores);
     if (of_scores) scores_.insert(node->outputs().begin(), node->outputs().end());
     if (traits.rearranges && !of_scores) views.push_back(node->output(0));
     if (traits.elementwise || traits.rearranges) continue;
     if (of_scores) {
-      last.push_back(node->output(0));
+      (of_two && reads_scores ? results : last).push_back(node->output(0));
     } else {
       Add(node->output(0), context.facts);
     }
   }
-  for (const auto& values_of : {views, last}) {
+  for (const auto& values_of : {views, results, last}) {
     for (Value* value : values_of) Add(value, context.facts, /*products=*/false);
   }
 }

@@ -49,6 +49,29 @@ TEST(AttentionSamplesTest, TheBatchMayHaveTwoNames) {
   EXPECT_EQ(test.graph().equalities().list()[0].a, SymInt::Symbol("memory_batch"));
 }
 
+// The batches of queries and keys may differ if one of them is 1: no input tells that of the result.
+TEST(AttentionSamplesTest, TheBatchMayBeBroadcast) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto heads = [&](const char* name, const char* batch, const char* length) {
+      return Heads(b, b.Input(name, DataType::kFloat, {batch, length, 8}));
+    };
+    Value* queries = Transposed(b, heads("q", "batch", "seq"), {0, 1, 3, 2});
+    Value* scores = b.Op("MatMul", {heads("k", "other", "keys"), queries});
+    Value* p = Transposed(b, b.Op("Softmax", {scores}, {{"axis", int64_t{2}}}), {0, 1, 3, 2});
+    Value* y = b.Op("MatMul", {p, heads("v", "other", "keys")});
+    y = Transposed(b, y, {0, 2, 1, 3});
+    Value* rows = b.Op("Shape", {y}, {{"end", int64_t{2}}});
+    Value* shape = b.Op("Concat", {rows, Vector(b, {8})}, {{"axis", int64_t{0}}});
+    Value* weight = b.Constant("w", Make<float>({8, 8}, std::vector<float>(64, 0.25F)));
+    b.Output(b.Op("Reshape", {b.Op("Gemm", {Shaped(b, y, {-1, 8}), weight}), shape}));
+  });
+  EXPECT_EQ(test.Ops(), "attnrun.Attention attnrun.Linear");
+  test.Dim("batch", 3).Dim("other", 3).Dim("seq", 5).Dim("keys", 2);
+  test.ExpectSameResults(kAttentionTolerance);
+  test.Dim("other", 1).ExpectSameResults(kAttentionTolerance);
+  test.Dim("other", 2).Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
+}
+
 // Columns of a table of rows (AlphaFold, axial attention): the samples are two separate axes.
 TEST(AttentionSamplesTest, SamplesMayBeTwoSeparateAxes) {
   const auto heads = [](GraphBuilder& b, const char* name, bool transposed) {

@@ -43,5 +43,35 @@ TEST(IntegerRangeTest, PartsOfNumbersStayFloats) {
   }
 }
 
+// The first rows of a table, at most `most`, as tf2onnx writes the end of a slice.
+OptimizerTester Cut(DataType floats, float most) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"batch", "seq"});
+    const auto cast = [&](Value* value, DataType type) {
+      return b.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
+    };
+    Value* extent = b.Op("Shape", {x}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    Value* bound = cast(b.Constant<float>("most", {1}, {most}), floats);
+    Value* end = cast(b.Op("Min", {cast(extent, floats), bound}), DataType::kInt64);
+    b.Output(b.Op("Slice", {x, Vector(b, {0}), end, Vector(b, {1})}));
+  });
+}
+
+TEST(IntegerRangeTest, BoundsAreChosenInIntegers) {
+  for (const DataType floats : {DataType::kFloat, DataType::kDouble}) {
+    OptimizerTester test = Cut(floats, 4);
+    EXPECT_EQ(test.Count("Cast"), 0);
+    for (const int64_t seq : {0, 3, 5}) test.Dim("seq", seq).ExpectSameResults(0);
+  }
+}
+
+TEST(IntegerRangeTest, BoundsThatFloatsRoundStay) {
+  for (OptimizerTester& test :
+       std::array{Cut(DataType::kFloat, 2.5F), Cut(DataType::kFloat16, 4)}) {
+    EXPECT_EQ(test.Count("Cast"), 2);
+    for (const int64_t seq : {2, 5}) test.Dim("seq", seq).ExpectSameResults(0);
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing
