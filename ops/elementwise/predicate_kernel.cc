@@ -23,14 +23,17 @@ void NotRow(const RowOperand* operands, void* out, size_t n, const RowParameters
   TestRow<uint8_t>(operands, out, n, [](uint8_t x) { return x == 0; });
 }
 
+template <typename T>
 void IsNaNRow(const RowOperand* operands, void* out, size_t n, const RowParameters& /*unused*/) {
-  TestRow<float>(operands, out, n, [](float x) { return x != x; });
+  TestRow<T>(operands, out, n, [](T x) { return x != x; });
 }
 
 // `alpha` and `beta` are the infinities to find, or NaN, which equals nothing.
+template <typename T>
 void IsInfRow(const RowOperand* operands, void* out, size_t n, const RowParameters& parameters) {
-  TestRow<float>(operands, out, n,
-                 [&](float x) { return x == parameters.alpha || x == parameters.beta; });
+  const T a = parameters.alpha;
+  const T b = parameters.beta;
+  TestRow<T>(operands, out, n, [=](T x) { return x == a || x == b; });
 }
 
 class PredicateKernel final : public RowKernel {
@@ -44,11 +47,7 @@ class PredicateKernel final : public RowKernel {
  protected:
   RowProgram Program(const OpContext& context) const override {
     const DataType compute = ComputeType(context.input(0).type());
-    const bool is_not = function_ == PredicateFunction::kNot;
-    if (compute != (is_not ? DataType::kBool : DataType::kFloat)) return {};
-    return {.function = is_not                                   ? NotRow
-                        : function_ == PredicateFunction::kIsNaN ? IsNaNRow
-                                                                 : IsInfRow,
+    return {.function = RowFor(compute),
             .inputs = {compute},
             .output = DataType::kBool,
             .parameters = parameters_};
@@ -56,6 +55,15 @@ class PredicateKernel final : public RowKernel {
   DataType OutputType(const OpContext& /*context*/) const override { return DataType::kBool; }
 
  private:
+  // Null for a type that has no row.
+  RowFunction RowFor(DataType type) const {
+    const bool is_nan = function_ == PredicateFunction::kIsNaN;
+    if (function_ == PredicateFunction::kNot) return type == DataType::kBool ? NotRow : nullptr;
+    if (type == DataType::kFloat) return is_nan ? IsNaNRow<float> : IsInfRow<float>;
+    if (type == DataType::kDouble) return is_nan ? IsNaNRow<double> : IsInfRow<double>;
+    return nullptr;
+  }
+
   const PredicateFunction function_;
   RowParameters parameters_;
 };

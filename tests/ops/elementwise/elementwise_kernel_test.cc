@@ -317,7 +317,8 @@ TEST(ElementwiseKernelTest, UnaryOperatorsOnIntegersAgreeWithReference) {
 
 TEST(ElementwiseKernelTest, PredicatesAgreeWithReference) {
   const Tensor x = Make<float>({6}, {NAN, kInf, -kInf, 0, -1, 3});
-  for (const DataType type : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+  for (const DataType type :
+       {DataType::kFloat, DataType::kDouble, DataType::kFloat16, DataType::kBfloat16}) {
     for (const int64_t negative : {0, 1}) {
       OpTester op("IsInf", 20);
       op.Attribute("detect_negative", negative).Input(Converted(x, type));
