@@ -14,6 +14,8 @@ namespace {
 
 // Elements that are converted or gathered at a time: few enough for the innermost cache.
 constexpr int64_t kPiece = 512;
+// Rows of up to this many elements are gathered to pieces of many rows.
+constexpr int64_t kShortRow = 32;
 constexpr size_t kVectorBytes = 64;
 constexpr size_t kWidest = 8;
 
@@ -27,6 +29,14 @@ struct Axis {
   Offsets strides;
 };
 using Axes = absl::InlinedVector<Axis, 4>;
+
+// Elements of short rows of an operand that cannot be walked as one longer row.
+struct ShortRows {
+  int64_t length = 0;
+  int64_t row_stride = 0;
+  int64_t stride = 0;
+};
+using ShortOperands = std::array<ShortRows, kMaxOperands>;
 
 int Width(DataType type) { return BitWidth(type) / 8; }
 
@@ -79,6 +89,54 @@ Axes MergedAxes(Operands operands, const Shape& shape) {
   return axes;
 }
 
+// Joins the last axis, if it is short, with the one before. Operands for which that makes no single
+// axis get a stride of 0, and their rows are described.
+ShortOperands JoinShortRows(size_t operands, Axes& axes) {
+  ShortOperands rows;
+  if (axes.size() < 2 || axes.back().extent > kShortRow) return rows;
+  const Axis inner = axes.back();
+  axes.pop_back();
+  Axis& joined = axes.back();
+  for (size_t k = 0; k < operands; ++k) {
+    int64_t& stride = joined.strides[k];
+    const bool merges = stride == inner.strides[k] * inner.extent;
+    if (!merges) rows[k] = {inner.extent, stride, inner.strides[k]};
+    stride = merges ? inner.strides[k] : 0;
+  }
+  joined.extent *= inner.extent;
+  return rows;
+}
+
+// Elements `first` to `first` + `count` of short rows.
+template <typename T>
+void GatherRows(const T* from, const ShortRows& rows, int64_t first, int64_t count, T* to) {
+  int64_t column = first % rows.length;
+  const T* row = from + first / rows.length * rows.row_stride;
+  for (const T* const end = to + count; to < end; row += rows.row_stride, column = 0) {
+    const int64_t n = std::min<int64_t>(rows.length - column, end - to);
+    const T* x = row + column * rows.stride;
+    for (int64_t i = 0; i < n; ++i, x += rows.stride) *to++ = *x;
+  }
+}
+
+void GatherRows(const char* from, const ShortRows& rows, int width, int64_t first, int64_t count,
+                char* to) {
+  const auto gather = [&](auto element) {
+    using T = decltype(element);
+    GatherRows(reinterpret_cast<const T*>(from), rows, first, count, reinterpret_cast<T*>(to));
+  };
+  switch (width) {
+    case 1:
+      return gather(uint8_t{});
+    case 2:
+      return gather(uint16_t{});
+    case 4:
+      return gather(uint32_t{});
+    default:
+      return gather(uint64_t{});
+  }
+}
+
 void Gather(const char* from, int64_t stride, int width, int64_t count, char* to) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * stride * width, width);
 }
@@ -106,8 +164,9 @@ void Repeat(const char* from, size_t width, char* vector) {
 // walked with strides of 0 and never read.
 class RangeRunner {
  public:
-  RangeRunner(const RowProgram& program, Operands operands, const Axes& axes, Tensor& out)
-      : program_(program), axes_(axes), inner_(axes.back()), out_(out) {
+  RangeRunner(const RowProgram& program, Operands operands, const Axes& axes,
+              const ShortOperands& short_rows, Tensor& out)
+      : program_(program), axes_(axes), short_rows_(short_rows), inner_(axes.back()), out_(out) {
     for (size_t k = 0; k < operands.size(); ++k) {
       used_[k] = true;
       data_[k] = operands[k]->data<char>();
@@ -116,7 +175,8 @@ class RangeRunner {
         convert_[k] = ConvertRow(operands[k]->type(), program.inputs[k]);
       }
       const int64_t stride = inner_.strides[k];
-      staged_ = staged_ || (stride != 0 && (stride != 1 || convert_[k] != nullptr));
+      staged_ = staged_ || short_rows_[k].length > 0 ||
+                (stride != 0 && (stride != 1 || convert_[k] != nullptr));
     }
     if (out.type() != program.output) convert_output_ = ConvertRow(program.output, out.type());
     staged_ = staged_ || convert_output_ != nullptr;
@@ -133,7 +193,7 @@ class RangeRunner {
     while (begin < end) {
       size_t i = axes_.size() - 1;
       const int64_t n = std::min(inner_.extent - index[i], end - begin);
-      RunRow(offsets, begin, n);
+      RunRow(offsets, index[i], begin, n);
       begin += n;
       index[i] += n;
       Step(offsets, inner_, n);
@@ -151,23 +211,24 @@ class RangeRunner {
     for (int k = 0; k < kMaxOperands; ++k) offsets[k] += steps * axis.strides[k];
   }
 
-  void RunRow(const Offsets& offsets, int64_t at, int64_t n) {
-    if (!staged_) return RunPiece(offsets, at, n);
+  // `first` is the place along the last axis.
+  void RunRow(const Offsets& offsets, int64_t first, int64_t at, int64_t n) {
+    if (!staged_) return RunPiece(offsets, first, at, n);
     Offsets moved = offsets;
     for (int64_t done = 0; done < n; done += kPiece) {
-      RunPiece(moved, at + done, std::min(kPiece, n - done));
+      RunPiece(moved, first + done, at + done, std::min(kPiece, n - done));
       Step(moved, inner_, kPiece);
     }
   }
 
-  void RunPiece(const Offsets& offsets, int64_t at, int64_t n) {
+  void RunPiece(const Offsets& offsets, int64_t first, int64_t at, int64_t n) {
     std::array<RowOperand, kMaxOperands> row;
     for (int k = 0; k < kMaxOperands; ++k) {
       const char* data = data_[k] + offsets[k] * width_[k];
       if (inner_.strides[k] == 1 && convert_[k] == nullptr) {
         row[k] = {data, kEachElement};
       } else if (used_[k]) {
-        row[k] = Prepared(k, data, n);
+        row[k] = Prepared(k, data, first, n);
       }
     }
     char* out = out_.mutable_data<char>() + at * Width(out_.type());
@@ -178,8 +239,13 @@ class RangeRunner {
     convert_output_(&result, out, n, program_.parameters);
   }
 
-  RowOperand Prepared(int k, const char* data, int64_t n) {
+  RowOperand Prepared(int k, const char* data, int64_t first, int64_t n) {
     const int64_t stride = inner_.strides[k];
+    if (short_rows_[k].length > 0) {
+      char* gathered = convert_[k] != nullptr ? gathered_ : inputs_[k];
+      GatherRows(data, short_rows_[k], width_[k], first, n, gathered);
+      return {Converted(k, gathered, n), kEachElement};
+    }
     if (stride == 0) {
       if (repeated_[k] != data)
         Repeat(Converted(k, data, 1), Width(program_.inputs[k]), inputs_[k]);
@@ -203,6 +269,7 @@ class RangeRunner {
 
   const RowProgram& program_;
   const Axes& axes_;
+  const ShortOperands& short_rows_;
   const Axis inner_;
   Tensor& out_;
   std::array<bool, kMaxOperands> used_{};
@@ -224,10 +291,11 @@ class RangeRunner {
 void RunRows(const RowProgram& program, Operands operands, Tensor& out) {
   const int64_t count = out.num_elements();
   if (count == 0) return;
-  const Axes axes =
+  Axes axes =
       IsFlat(operands, count) ? FlatAxes(operands, count) : MergedAxes(operands, out.shape());
+  const ShortOperands short_rows = JoinShortRows(operands.size(), axes);
   ParallelFor(count, program.grain, [&](int64_t begin, int64_t end) {
-    RangeRunner(program, operands, axes, out).Run(begin, end);
+    RangeRunner(program, operands, axes, short_rows, out).Run(begin, end);
   });
 }
 

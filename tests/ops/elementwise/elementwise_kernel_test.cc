@@ -27,7 +27,7 @@ std::string Text(const Shapes& shapes) {
 }
 
 // Equal shapes, scalars, rows, columns, rows with columns, axes that cannot be merged, long rows
-// with tails, enough elements for several threads, no elements.
+// with tails, enough elements for several threads, short rows, no elements.
 const std::vector<Shapes>& PairsOfShapes() {
   static const auto* const shapes = new std::vector<Shapes>{
       {{}, {}},
@@ -43,6 +43,9 @@ const std::vector<Shapes>& PairsOfShapes() {
       {{2, 3, 1, 1, 5}, {1, 3, 4, 6, 5}},
       {{1100}, {1}},
       {{3, 40000}, {40000}},
+      {{700, 3}, {700, 1}},
+      {{13000, 5}, {5}},
+      {{7, 90, 2}, {7, 1, 2}},
       {{0, 3}, {1, 3}},
       {{2, 0}, {}},
   };
@@ -144,9 +147,14 @@ TEST(ElementwiseKernelTest, VariadicOperatorsFoldAllInputs) {
 
 TEST(ElementwiseKernelTest, WhereAcceptsOperandsOfEveryWidth) {
   std::mt19937 generator(Seed());
-  const std::vector<Shapes> cases = {
-      {{}, {}, {}},           {{37}, {37}, {37}},     {{4, 1, 9}, {3, 9}, {}},
-      {{5, 33}, {}, {5, 33}}, {{1}, {2, 300}, {300}}, {{6, 1}, {1, 70}, {70}}};
+  const std::vector<Shapes> cases = {{{}, {}, {}},
+                                     {{37}, {37}, {37}},
+                                     {{4, 1, 9}, {3, 9}, {}},
+                                     {{5, 33}, {}, {5, 33}},
+                                     {{1}, {2, 300}, {300}},
+                                     {{6, 1}, {1, 70}, {70}},
+                                     {{300, 1}, {300, 5}, {5}},
+                                     {{300, 5}, {1, 5}, {}}};
   for (const DataType type : {DataType::kFloat, DataType::kInt64, DataType::kFloat16,
                               DataType::kBool, DataType::kInt32, DataType::kDouble}) {
     for (const Shapes& shapes : cases) {
@@ -167,7 +175,8 @@ TEST(ElementwiseKernelTest, OperandsMayBeStrided) {
   for (const DataType type : {DataType::kFloat, DataType::kBfloat16, DataType::kInt32}) {
     const Tensor base = RandomNumbers(type, {60, 70}, generator);
     const Tensor views[] = {base.View({70, 60}, {1, 70}, 0), base.View({60, 23}, {70, 3}, 1),
-                            base.View({4, 70}, {0, 1}, 140), base.View({60, 70}, {70, -1}, 69)};
+                            base.View({4, 70}, {0, 1}, 140), base.View({60, 70}, {70, -1}, 69),
+                            base.View({60, 9}, {70, 7}, 2),  base.View({70, 8}, {1, 70}, 0)};
     for (const Tensor& view : views) {
       SCOPED_TRACE(absl::StrCat(TypeAndShape(view), " strides ", ToString(view.strides())));
       OpTester add("Add");
