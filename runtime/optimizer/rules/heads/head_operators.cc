@@ -52,6 +52,7 @@ struct HeadWork {
   friend bool operator==(const HeadWork&, const HeadWork&) = default;
 };
 
+// Made of parts that are moved: GCC frees those of a list twice if the copy of another part throws.
 struct Found {
   HeadWork work;
   PackedHeads heads;
@@ -77,24 +78,24 @@ std::optional<Found> FindNorm(const Node& node, Facts& facts) {
   }
   // A norm over whole rows is left as an ordinary one.
   if (heads->width == heads->head_size) return std::nullopt;
-  return Found{{.base = heads->base,
-                .head_size = heads->head_size,
-                .epsilon = AttributeOr(node, "epsilon", 1e-5F),
-                .angles = {}},
-               *heads};
+  HeadWork work;
+  work.base = heads->base;
+  work.head_size = heads->head_size;
+  work.epsilon = AttributeOr(node, "epsilon", 1e-5F);
+  return Found{std::move(work), *std::move(heads)};
 }
 
 std::optional<Found> FindRotation(const Node& node, Facts& facts) {
   auto heads = FindPackedHeads(node.input(0), AttributeOr<int64_t>(node, "num_heads", 0), facts);
   if (!heads.has_value()) return std::nullopt;
   const auto rotated = AttributeOr<int64_t>(node, "rotary_embedding_dim", 0);
-  return Found{{.base = heads->base,
-                .head_size = heads->head_size,
-                .epsilon = std::nullopt,
-                .angles = {node.inputs().begin() + 1, node.inputs().end()},
-                .interleaved = AttributeOr<int64_t>(node, "interleaved", 0),
-                .rotated = rotated == 0 ? heads->head_size : rotated},
-               *heads};
+  HeadWork work;
+  work.base = heads->base;
+  work.head_size = heads->head_size;
+  work.angles.assign(node.inputs().begin() + 1, node.inputs().end());
+  work.interleaved = AttributeOr<int64_t>(node, "interleaved", 0);
+  work.rotated = rotated == 0 ? heads->head_size : rotated;
+  return Found{std::move(work), *std::move(heads)};
 }
 
 std::optional<Found> Find(const Node& node, Facts& facts) {
