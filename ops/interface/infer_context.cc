@@ -80,11 +80,10 @@ bool IsShortfall(const SymInt& number) {
 // p - 1 and q - 1, the number p*q - 1 is p'*q' + p' + q'.
 SymInt AboveLeast(SymInt number, absl::Span<const SymInt> extents) {
   for (const SymInt& extent : extents) {
+    if (extent.constant_term() >= 0) continue;
     const SymInt least = SymInt(0) - extent.constant_term();
     const SymInt symbol = extent + least;
-    if (least.constant().value_or(0) <= 0 || symbol.Terms().size() != 1 ||
-        symbol.coefficient() != 1)
-      continue;
+    if (symbol.Terms().size() != 1 || symbol.coefficient() != 1) continue;
     const SymInt replaced = SymInt::Opaque("above", symbol, least) + least;
     SymInt rest = std::exchange(number, 0);
     for (const SymInt& term : rest.Terms()) {
@@ -115,8 +114,8 @@ bool KnownInputs::IsNeverNegative(const SymInt& number) const {
   return number.IsNeverNegative() || IsShortfall(number) ||
          absl::c_any_of(extents_,
                         [&](const SymInt& extent) {
-                          const SymInt rest = number - extent;
-                          return rest.IsNeverNegative() || (rest - extent).IsNeverNegative();
+                          return SymInt::IsAtLeast(number, extent) ||
+                                 SymInt::IsAtLeast(number, extent, 2);
                         }) ||
          AboveLeast(number, extents_).IsNeverNegative();
 }

@@ -28,7 +28,9 @@ class FlatMap {
   FlatMap& operator=(FlatMap&& other) noexcept = default;
   ~FlatMap() = default;
 
+  auto begin() { return entries_.begin(); }
   auto begin() const { return entries_.begin(); }
+  auto end() { return entries_.end(); }
   auto end() const { return entries_.end(); }
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }

@@ -92,11 +92,33 @@ std::vector<SymInt> SymInt::Terms() const {
 
 int64_t SymInt::coefficient() const { return terms_.empty() ? 0 : terms_.begin()->second; }
 
+bool SymInt::IsNeverNegative(const Monomial& monomial, int64_t coefficient) {
+  return coefficient > 0 &&
+         absl::c_all_of(monomial, [](const Factor& factor) { return factor->never_negative; });
+}
+
 bool SymInt::IsNeverNegative() const {
-  return absl::c_all_of(terms_, [](const auto& term) {
-    return term.second > 0 &&
-           absl::c_all_of(term.first, [](const Factor& factor) { return factor->never_negative; });
-  });
+  return absl::c_all_of(terms_,
+                        [](const auto& term) { return IsNeverNegative(term.first, term.second); });
+}
+
+bool SymInt::IsAtLeast(const SymInt& a, const SymInt& b, int64_t times) {
+  auto of_a = a.terms_.begin();
+  for (const auto& [monomial, coefficient] : b.terms_) {
+    for (; of_a != a.terms_.end() && of_a->first < monomial; ++of_a) {
+      if (!IsNeverNegative(of_a->first, of_a->second)) return false;
+    }
+    int64_t rest = 0;
+    if (of_a != a.terms_.end() && of_a->first == monomial) rest = of_a++->second;
+    int64_t subtracted = 0;
+    if (__builtin_mul_overflow(coefficient, times, &subtracted) ||
+        __builtin_sub_overflow(rest, subtracted, &rest)) {
+      return false;
+    }
+    if (rest != 0 && !IsNeverNegative(monomial, rest)) return false;
+  }
+  return std::all_of(of_a, a.terms_.end(),
+                     [](const auto& term) { return IsNeverNegative(term.first, term.second); });
 }
 
 bool SymInt::HasUnknown() const {
@@ -130,6 +152,14 @@ SymInt operator+(const SymInt& a, const SymInt& b) {
   return result;
 }
 
+SymInt SymInt::Scaled(int64_t factor) const {
+  SymInt result = *this;
+  for (auto& [monomial, coefficient] : result.terms_) {
+    if (__builtin_mul_overflow(coefficient, factor, &coefficient)) return Unknown();
+  }
+  return result;
+}
+
 SymInt operator-(const SymInt& a, const SymInt& b) { return a + b * SymInt(-1); }
 
 SymInt operator*(const SymInt& a, const SymInt& b) {
@@ -138,6 +168,9 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
   constexpr size_t kMaxDegree = 12;
   if (a.is_constant(1)) return b;
   if (b.is_constant(1)) return a;
+  if (a.is_constant(0) || b.is_constant(0)) return 0;
+  if (const auto factor = b.constant()) return a.Scaled(*factor);
+  if (const auto factor = a.constant()) return b.Scaled(*factor);
   if (a.terms_.size() * b.terms_.size() > kMaxTerms) return SymInt::Opaque("mul", a, b);
   SymInt result;
   for (const auto& [monomial_a, coefficient_a] : a.terms_) {

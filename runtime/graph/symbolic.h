@@ -46,6 +46,8 @@ class SymInt {
   int64_t coefficient() const;
   // True if this is never negative. May be false where that is not easy to see.
   bool IsNeverNegative() const;
+  // True if a - times * b is never negative, with the same reservation. Cheaper than computing it.
+  static bool IsAtLeast(const SymInt& a, const SymInt& b, int64_t times = 1);
   // True if a symbol of Unknown() is part of it.
   bool HasUnknown() const;
   // True if all symbols are extents, and none is the result of a function.
@@ -110,11 +112,15 @@ class SymInt {
     std::shared_ptr<const Definition> definition_;
   };
 
-  static SymInt Of(Definition definition);
-  static std::optional<int64_t> ValueOf(const Definition& symbol, Extents extent);
-
   // Sorted, with symbols repeated for powers; empty for the constant term.
   using Monomial = std::vector<Factor>;
+
+  static SymInt Of(Definition definition);
+  static bool IsNeverNegative(const Monomial& monomial, int64_t coefficient);
+  // The number times a constant other than 0.
+  SymInt Scaled(int64_t factor) const;
+  static std::optional<int64_t> ValueOf(const Definition& symbol, Extents extent);
+
   // Has no zero coefficients.
   FlatMap<Monomial, int64_t, 1> terms_;
 };

@@ -6,8 +6,10 @@
 
 #include <limits>
 #include <optional>
+#include <random>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace attnrun {
 namespace {
@@ -204,6 +206,32 @@ TEST(SymIntTest, ReturnsTermsAndSign) {
   EXPECT_TRUE(SymInt::Opaque("min", batch, seq).IsNeverNegative());
   EXPECT_FALSE(SymInt::Opaque("min", batch, seq - 1).IsNeverNegative());
   EXPECT_FALSE((batch + SymInt::Unknown()).IsNeverNegative());
+}
+
+TEST(SymIntTest, IsAtLeastSaysWhatTheDifferenceSays) {
+  const SymInt batch = SymInt::Symbol("batch");
+  const SymInt seq = SymInt::Symbol("seq");
+  const SymInt below = SymInt::Opaque("min", batch, seq - 1);
+  const std::vector<SymInt> parts = {1, batch, seq, batch * seq, below, SymInt::Unknown()};
+  std::mt19937 generator(5);
+  std::uniform_int_distribution<int64_t> coefficient(-1, 2);
+  int holds = 0;
+  for (int i = 0; i < 20000; ++i) {
+    SymInt a;
+    SymInt b;
+    for (const SymInt& part : parts) {
+      a = a + part * coefficient(generator);
+      b = b + part * coefficient(generator);
+    }
+    for (const int64_t times : {1, 2}) {
+      const bool expected = (a - b * times).IsNeverNegative();
+      holds += expected ? 1 : 0;
+      ASSERT_EQ(SymInt::IsAtLeast(a, b, times), expected) << a.ToString() << " " << b.ToString();
+    }
+  }
+  EXPECT_GT(holds, 100);
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  EXPECT_FALSE(SymInt::IsAtLeast(batch, kLeast, 2));
 }
 
 TEST(SymIntTest, OverflowBecomesUnknown) {
