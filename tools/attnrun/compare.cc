@@ -39,7 +39,7 @@ struct Comparison {
   int64_t diverging = 0;
   std::optional<Divergence> first;
   OutputDifferences outputs;
-  // That of the outputs.
+  // For the outputs.
   Tolerance tolerance;
   std::optional<Culprit> culprit;
   // Set if there are no outputs: the model fails with rewrites, but runs without them.

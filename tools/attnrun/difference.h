@@ -19,8 +19,8 @@ namespace attnrun::cli {
 struct Tolerance {
   std::optional<double> rtol = std::nullopt;
   std::optional<double> atol = std::nullopt;
-  // What is compared was computed from values of this type, too: with neither set, floats may
-  // differ as much as these.
+  // Floats that are computed from values of this type may differ as much as these, with neither
+  // set.
   std::optional<DataType> computed_from = std::nullopt;
 };
 
