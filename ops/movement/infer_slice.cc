@@ -16,11 +16,19 @@ bool IsAtMost(const InferContext& context, const SymInt& a, const SymInt& b) {
   return context.IsNeverNegative(b - a);
 }
 
+// True for a bound behind the axis. Exporters write the end of any axis as the greatest integer of
+// 32 or 64 bits, and tf2onnx as 10^9, which no axis of a model reaches.
+bool IsFarBehind(const SymInt& bound, const SymInt& extent) {
+  constexpr int64_t kFar = 1'000'000'000;
+  return bound.is_constant(kEnd) ||
+         (bound.constant().value_or(0) >= kFar && !extent.constant().has_value());
+}
+
 // A start or end counted from the front and clamped to the axis; nullopt if it cannot be compared
 // with 0 or the extent.
 std::optional<SymInt> Clamped(const InferContext& context, const SymInt& bound,
                               const SymInt& extent) {
-  if (bound.is_constant(kEnd) || IsAtMost(context, extent, bound)) return extent;
+  if (IsFarBehind(bound, extent) || IsAtMost(context, extent, bound)) return extent;
   // A bound of -extent or less is the front, even if the extent is 0. No extent is above kEnd.
   if (bound.constant().value_or(0) <= -kEnd) return 0;
   if (IsAtMost(context, bound, SymInt(0) - extent)) return 0;

@@ -62,6 +62,11 @@ TEST(MovementInferTest, Slice) {
       {slice(kSeq, 0, INT64_MIN), "[batch,0]"},
       // Beyond the end.
       {slice(kSeq, 0, kSeq + 1), "[batch,seq]"},
+      // The end of any axis, as tf2onnx and older exporters write it.
+      {slice(kSeq, 0, 1'000'000'000), "[batch,seq]"},
+      {slice(kSeq, 1, 2'147'483'647), "[batch,drop(seq,1)]"},
+      {slice(3'000'000'000, 0, 1'000'000'000), "[batch,1000000000]"},
+      {slice(kSeq, 0, 999'999'999), "[batch,min(seq,999999999)]"},
       // The smaller of two extents is unknown, but it is the same number every time.
       {slice(512, 0, kSeq), "[batch,min(512,seq)]"},
       {slice(kSeq, 1, kEnd), "[batch,drop(seq,1)]"},

@@ -125,8 +125,15 @@ bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& wh
   return true;
 }
 
-bool KeepScores(Scores& scores, ScoreTerm kept) {
-  if (!scores.masks.empty() || scores.shifted || !scores.biases.empty()) return false;
+bool KeepScores(Scores& scores, ScoreTerm kept, Facts& facts) {
+  // 0 times a bias of -inf is NaN.
+  const auto may_mask = [&](const ScoreBias& bias) {
+    return bias.closed.has_value() || !IsOrdinary(bias.operand.value, facts);
+  };
+  if (!scores.masks.empty() || scores.shifted || scores.biases_last || scores.floored > 0) {
+    return false;
+  }
+  if (absl::c_any_of(scores.biases, may_mask)) return false;
   scores.mask_value = 0;
   scores.masks.push_back({std::move(kept), false, true});
   return true;
@@ -136,7 +143,7 @@ bool IsClosing(Scores& scores, const Value* term, double sign) {
   double closed = 0;
   const Node* product = term->producer();
   const bool masked = scores.masks.size() == 1 && scores.masks[0].is_number;
-  if (!masked || !scores.biases.empty() || product == nullptr) return false;
+  if (!masked || scores.biases_last || product == nullptr) return false;
   const Value* inverse = ScaledOperand(*product, closed);
   const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
   if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||

@@ -48,8 +48,8 @@ bool CapScores(Scores& scores, double cap);
 bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& where,
                 std::string& why);
 
-// Records that finite scores are multiplied by 1 or 0.
-bool KeepScores(Scores& scores, ScoreTerm kept);
+// Records that finite scores, with biases that do not mask, are multiplied by 1 or 0.
+bool KeepScores(Scores& scores, ScoreTerm kept, Facts& facts);
 
 // True if `term` is mask_value * (1 - b) for the factor b that KeepScores recorded; `sign` times
 // the mask value is then added to the recorded one. GPT and GPT-2 masked like this before they used

@@ -135,8 +135,9 @@ class ScoreWalk {
     const bool divides = scalings.size() == 1;
     for (const auto& [operand, kept] : scalings) {
       if (divides || !Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
-      return Through(node, operand, steps,
-                     [&](Scores& scores) { return KeepScores(scores, {kept, scores.view}); });
+      return Through(node, operand, steps, [&](Scores& scores) {
+        return KeepScores(scores, {kept, scores.view}, facts_);
+      });
     }
     const auto is_constant = [](const Value* x) { return x->is_constant(); };
     if (absl::c_none_of(node->inputs(), is_constant)) return Between(*node);

@@ -18,6 +18,7 @@
 //   Expand(3, shape)                        ->  ConstantOfShape(shape) {3}
 //   Tile(x: [.., 1], [1, 4])                ->  Expand(x, [1, 4])
 //   Add(constant, Expand(constant, shape))  ->  Expand(constant, shape)
+//   Mul(ConstantOfShape(shape) {1}, -1e9)   ->  ConstantOfShape(shape) {-1e9}
 
 #include <cmath>
 #include <utility>
@@ -126,23 +127,37 @@ bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
   return patch.Substitute(node, "attnrun::TakeAlongAxis", {node->input(0), source});
 }
 
+// The constant that an Expand or a ConstantOfShape repeats; null for anything else. Sets the shape to
+// which it is expanded.
+Value* Repeated(const Value* value, Patch& patch, Value*& shape) {
+  const Node* const node = value->producer();
+  if (IsOp(node, "Expand") && node->input(0)->is_constant()) {
+    shape = node->input(1);
+    return node->input(0);
+  }
+  if (!IsOp(node, "ConstantOfShape")) return nullptr;
+  shape = node->input(0);
+  if (node->attribute("value") == nullptr)
+    return patch.Constant("zero", FromDoubles(DataType::kFloat, {}, {0}));
+  return patch.Constant(value->name(), AttributeOr<Tensor>(*node, "value", {}).Reshaped({}));
+}
+
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts
 // in both directions, as the operator does.
 bool ExpandLater(Node* node, Patch& patch) {
   if (!ops::TraitsOf(*node).elementwise) return false;
   std::vector<Value*> inputs = node->inputs();
-  const Node* expand = nullptr;
+  Value* shape = nullptr;
   for (Value*& input : inputs) {
     if (input == nullptr) return false;
     if (input->is_constant()) continue;
-    if (expand != nullptr) return false;
-    expand = ProducerOf(input, "Expand");
-    if (expand == nullptr || !expand->input(0)->is_constant()) return false;
-    input = expand->input(0);
+    if (shape != nullptr) return false;
+    input = Repeated(input, patch, shape);
+    if (input == nullptr) return false;
   }
-  if (expand == nullptr) return false;
+  if (shape == nullptr) return false;
   Value* small = patch.Again(*node, inputs, node->attributes())[0];
-  return patch.Substitute(node, patch.Op("Expand", {small, expand->input(1)}));
+  return patch.Substitute(node, patch.Op("Expand", {small, shape}));
 }
 
 // Rewrites an Expand of a number to a ConstantOfShape.

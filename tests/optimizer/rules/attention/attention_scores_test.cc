@@ -282,6 +282,22 @@ TEST(AttentionScoresTest, ScoresMayBeMultipliedByOneOrZero) {
   }
 }
 
+// (scores + bias) * b - 10000 * (1 - b): 0 times a bias of -inf would be NaN.
+TEST(AttentionScoresTest, BiasedScoresMayBeMultipliedByOneOrZero) {
+  for (const bool given : {false, true}) {
+    const OptimizerTester test = WithScores([=](GraphBuilder& b, Value* s) {
+      Value* bias = given ? b.Input("bias", DataType::kFloat, {"batch", 2, "seq", "seq"})
+                          : b.Constant<float>("bias", {2, 1, 1}, {0.5F, -2});
+      Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 1, "seq"});
+      Value* open = b.Op("Cast", {mask}, {{"to", int64_t{1}}});
+      Value* shut = b.Op("Mul", {b.Op("Sub", {Number(b, 1), open}), Number(b, 1e4F)});
+      return b.Op("Sub", {b.Op("Mul", {b.Op("Add", {s, bias}), open}), shut});
+    });
+    EXPECT_EQ(test.Count("attnrun.Attention"), given ? 0 : 1);
+    test.ExpectSameResults(kAttentionTolerance);
+  }
+}
+
 TEST(AttentionScoresTest, AnInfiniteFactorIsNotAScale) {
   const OptimizerTester test =
       WithScores([](GraphBuilder& b, Value* s) { return b.Op("Div", {s, Number(b, 0)}); });

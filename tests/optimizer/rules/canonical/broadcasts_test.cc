@@ -168,7 +168,7 @@ TEST(BroadcastsTest, AnExpandedNumberFillsATensor) {
     Value* number = b.Constant<int64_t>("number", {1}, {int64_t{1} << 60 | 1});
     b.Output(b.Op("Neg", {b.Op("Expand", {number, b.Op("Shape", {x})})}));
   });
-  EXPECT_EQ(test.Ops(), "ConstantOfShape Neg Shape");
+  EXPECT_EQ(test.Ops(), "ConstantOfShape Shape");
   test.ExpectSameResults(0);
 }
 
@@ -201,6 +201,23 @@ TEST(BroadcastsTest, ComputationsOnExpandedConstantsAreFolded) {
     EXPECT_EQ(test.Ops(), "Concat Expand Shape");
     test.ExpectSameResults(0);
     test.Dim("batch", 1).ExpectSameResults(0);
+    test.Dim("batch", 0).ExpectSameResults(0);
+  }
+}
+
+// TensorFlow's -1e9 * tf.ones_like(x), and one whose ones have no value of their own.
+TEST(BroadcastsTest, ComputationsOnFilledTensorsAreFolded) {
+  for (const bool ones : {false, true}) {
+    OptimizerTester test([=](GraphBuilder& b) {
+      Value* x = b.Input("x", DataType::kFloat, {"batch", 2, 3});
+      Value* mask = b.Input("mask", DataType::kBool, {"batch", 1, 3});
+      AttributeMap attributes;
+      if (ones) attributes = {{"value", Make<float>({1}, {1})}};
+      Value* like = b.Op("ConstantOfShape", {b.Op("Shape", {x})}, attributes);
+      b.Output(b.Op("Where", {mask, x, b.Op(ones ? "Mul" : "Add", {like, Number(b, -1e9F)})}));
+    });
+    EXPECT_EQ(test.Ops(), "Where");
+    test.ExpectSameResults(0);
     test.Dim("batch", 0).ExpectSameResults(0);
   }
 }
