@@ -83,8 +83,8 @@ class GatedSoftmax {
     }
     sink_ = difference->input(1);
     const bool kept = AttributeOr<int64_t>(*sum, "keepdims", 1) != 0;
-    return kept != unsqueezed_ && facts_.RankOf(value) == rank &&
-           facts_.RankOf(sink_) <= rank - (kept ? 0 : 1) && HaveFiniteRowsOrMiss();
+    return kept != unsqueezed_ && facts_.RankOf(value) == rank && facts_.Extent(value, -1) == 1 &&
+           HaveFiniteRowsOrMiss();
   }
 
   bool HaveFiniteRowsOrMiss() {

@@ -66,6 +66,9 @@ bool AddByMask(RuleContext& context, Node* where, Patch& patch) {
     Value* scores = where->input(3 - side);
     const auto number = NumberAdded(where->input(side), scores);
     if (!number.has_value() || !LeadsToSoftmax(*where->output(0))) continue;
+    // The number may have more axes than the scores.
+    const int rank = context.facts.RankOf(scores);
+    if (rank < 0 || context.facts.RankOf(where->input(side)) != rank) continue;
     const DataType type = context.facts.TypeOf(scores);
     Value* added = patch.Constant("added", FromDoubles(type, {}, {*number}));
     Value* zero = patch.Constant("zero", FromDoubles(type, {}, {0}));

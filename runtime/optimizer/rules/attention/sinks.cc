@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/interface/registry.h"
+#include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/pads.h"
 #include "optimizer/analysis/trace.h"
@@ -52,6 +53,8 @@ Value* Beside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double nu
   }
   std::vector<SymInt> dims = *known;
   dims.back() = SymInt(1);
+  const std::vector<SymInt>* own = facts.DimsOf(sinks);
+  if (own == nullptr || !BroadcastsTo(*own, dims)) return nullptr;
   Value* shape = ShapeOperand(patch, facts, dims, {scores});
   if (shape == nullptr) return nullptr;
   return patch.Op("Concat", {scores, patch.Op("Expand", {sinks, shape})}, {{"axis", int64_t{-1}}});

@@ -34,7 +34,7 @@ bool AddRows(RuleContext& context, Node* scatter, Patch& patch) {
       !AreDistinct(tokens->numbers, facts)) {
     return false;
   }
-  const std::vector<SymInt>* dims = facts.DimsOf(sum->output(0));
+  const std::vector<SymInt>* dims = facts.DimsOf(scatter->input(2));
   for (const int side : {0, 1}) {
     Value* rows = sum->input(1 - side);
     const std::vector<SymInt>* own = facts.DimsOf(rows);

@@ -123,8 +123,9 @@ TEST(AttentionSinksTest, QuotientsOfExponentialsAreSoftmaxes) {
   });
 }
 
-// Attention whose result is multiplied by Sigmoid(ReduceLogSumExp(scores) - sink).
-OptimizerTester Gated(const Between& between, bool keeps_axis) {
+// Attention whose result is multiplied by Sigmoid(ReduceLogSumExp(scores) - sink), with sinks for
+// so many samples.
+OptimizerTester Gated(const Between& between, bool keeps_axis, int64_t samples = 1) {
   return OptimizerTester([&](GraphBuilder& b) {
     Value* s = between(b, Scores(b));
     Value* y = b.Op("MatMul", {b.Op("Softmax", {s}), Heads(b, Input(b, "v"))});
@@ -132,6 +133,8 @@ OptimizerTester Gated(const Between& between, bool keeps_axis) {
                       {{"keepdims", int64_t{keeps_axis ? 1 : 0}}});
     Value* sinks = b.Constant<float>("sinks", {2, 1}, {0.5F, -1});
     if (keeps_axis) sinks = Shaped(b, sinks, {2, 1, 1});
+    if (samples > 1)
+      sinks = b.Op("Tile", {Shaped(b, sinks, {1, 2, 1, 1}), Vector(b, {samples, 1, 1, 1})});
     Value* gate = b.Op("Sigmoid", {b.Op("Sub", {sum, sinks})});
     if (!keeps_axis) gate = b.Op("Unsqueeze", {gate, b.Constant<int64_t>("axis", {1}, {-1})});
     b.Output(Transposed(b, b.Op("Mul", {y, gate}), {0, 2, 1, 3}));
@@ -157,6 +160,13 @@ TEST(AttentionSinksTest, AGateOfTheSumIsASink) {
     masked.Feed("mask", MakeBool({2, 1, 1, 3}, {1, 0, 1, 0, 0, 0}));
     masked.ExpectSameResults(kAttentionTolerance);
   }
+}
+
+// Sinks of more samples than the scores give the result their samples.
+TEST(AttentionSinksTest, AGateOfMoreSamplesStays) {
+  OptimizerTester test = Gated([](GraphBuilder&, Value* s) { return s; }, true, 3);
+  EXPECT_EQ(test.Count("Sigmoid"), 1);
+  test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
 // A row of -inf alone comes to NaN with a gate, but to 0 with a sink.

@@ -82,6 +82,16 @@ TEST(SelectedScoresTest, LowerScoresOfMaskedKeysAreAMask) {
   }
 }
 
+TEST(SelectedScoresTest, ANumberOfMoreAxesStays) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {"rows", 3});
+    Value* mask = b.Input("mask", DataType::kBool, {"rows", 3});
+    Value* lower = b.Op("Sub", {x, b.Constant<float>("number", {1, 1, 1}, {1e9F})});
+    b.Output(b.Op("Softmax", {b.Op("Where", {mask, x, lower})}, {{"axis", int64_t{-1}}}));
+  });
+  test.ExpectSameResults(kTolerance);
+}
+
 // Numbers that the sum excludes may be infinite, and make it NaN.
 TEST(SelectedScoresTest, OtherSumsStay) {
   const OptimizerTester test([](GraphBuilder& b) {
