@@ -11,10 +11,17 @@
 namespace attnrun::testing {
 namespace {
 
+// A sink, written as a gate of each row.
+Value* Gated(GraphMaker& m, Value* y, Value* scores) {
+  Value* sum = m.Reduce("ReduceLogSumExp", scores, {-1});
+  return m.Commute("Mul", y, m.Op("Sigmoid", {m.Op("Sub", {sum, m.Number(0.5)})}));
+}
+
 Value* Attended(GraphMaker& m, const Operands& operands, const AttentionShape& shape) {
   Value* scores = AddScores(m, operands, shape);
   if (m.dice().Chance(0.05)) m.Keep(scores);
-  return m.Op("MatMul", {AddProbabilities(m, scores), operands.v});
+  Value* y = m.Op("MatMul", {AddProbabilities(m, scores), operands.v});
+  return m.dice().Chance(0.05) ? Gated(m, y, scores) : y;
 }
 
 // Some heads, or samples and heads, after the others. A part may begin and end anywhere, so within

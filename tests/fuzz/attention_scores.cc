@@ -43,7 +43,7 @@ Value* Mask(GraphMaker& m, Value* scores, DataType type) {
 }
 
 Value* Masked(GraphMaker& m, Value* scores) {
-  switch (m.dice().Int(0, 4)) {
+  switch (m.dice().Int(0, 6)) {
     case 0:
       return m.Commute("Add", scores, Mask(m, scores, DataType::kFloat));
     case 1:
@@ -55,6 +55,15 @@ Value* Masked(GraphMaker& m, Value* scores) {
       Value* closed = m.Op("Sub", {m.Number(1), open});
       const double far = m.dice().Of({-1e4, -1e9, -3.4028234663852886e38});
       return m.Commute("Add", scores, m.Commute("Mul", closed, m.Number(far)));
+    }
+    case 4: {
+      Value* lower = m.Op("Sub", {scores, m.Number(1e9)});
+      return m.Op("Where", {Mask(m, scores, DataType::kBool), scores, lower});
+    }
+    case 5: {
+      Value* open = m.Op("Cast", {Mask(m, scores, DataType::kBool)}, {{"to", int64_t{1}}});
+      Value* closed = m.Commute("Mul", m.Op("Sub", {m.Number(1), open}), m.Number(1e4));
+      return m.Op("Sub", {m.Commute("Mul", scores, open), closed});
     }
     default: {
       Value* closed = m.Op("Equal", {Mask(m, scores, DataType::kInt64), m.Int(0)});
