@@ -42,9 +42,11 @@ bool IsRestOf(const SymInt& value, const SymInt& limit) {
 
 // True if tensors with these extents cannot broadcast: the node that has them fails.
 bool AreAtOdds(const SymInt& a, const SymInt& b) {
-  if (!a.constant().has_value() || !b.constant().has_value()) return false;
-  if (*a.constant() < 0 || *b.constant() < 0) return true;
-  return a != b && !a.is_constant(1) && !b.is_constant(1);
+  const auto x = a.constant();
+  const auto y = b.constant();
+  if (!x.has_value() || !y.has_value()) return false;
+  if (*x < 0 || *y < 0) return true;
+  return *x != *y && *x != 1 && *y != 1;
 }
 
 // True if `value` is the broadcast of `extent` and another: broadcast with `extent` it does not

@@ -27,7 +27,7 @@ bool HasOneColumn(const Value* value, Facts& facts) {
 // Looks at `left` more nodes.
 std::optional<double> LeastOf(const Value* value, Facts& facts, int& left) {
   if (--left < 0) return std::nullopt;
-  if (const auto number = UniformOf(value)) return *number;
+  if (const auto number = UniformOf(value)) return number;
   const Node* node = value->producer();
   if (IsOp(node, "Where")) {
     const auto chosen = LeastOf(node->input(1), facts, left);
