@@ -119,45 +119,28 @@ void GatherRows(const T* from, const ShortRows& rows, int64_t first, int64_t cou
   }
 }
 
-void GatherRows(const char* from, const ShortRows& rows, int width, int64_t first, int64_t count,
-                char* to) {
-  const auto gather = [&](auto element) {
-    using T = decltype(element);
-    GatherRows(reinterpret_cast<const T*>(from), rows, first, count, reinterpret_cast<T*>(to));
-  };
+// Calls `move` with an integer of `width` bytes.
+template <typename Move>
+void WithElement(int width, Move move) {
   switch (width) {
     case 1:
-      return gather(uint8_t{});
+      return move(uint8_t{});
     case 2:
-      return gather(uint16_t{});
+      return move(uint16_t{});
     case 4:
-      return gather(uint32_t{});
+      return move(uint32_t{});
     default:
-      return gather(uint64_t{});
+      return move(uint64_t{});
   }
-}
-
-void Gather(const char* from, int64_t stride, int width, int64_t count, char* to) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * stride * width, width);
 }
 
 // Fills one vector with the element of `width` bytes at `from`, which may lie within the vector.
-void Repeat(const char* from, size_t width, char* vector) {
-  const auto fill = [&](auto element) {
+void Repeat(const char* from, int width, char* vector) {
+  WithElement(width, [&](auto element) {
     std::memcpy(&element, from, sizeof(element));
     std::fill_n(reinterpret_cast<decltype(element)*>(vector), kVectorBytes / sizeof(element),
                 element);
-  };
-  switch (width) {
-    case 1:
-      return fill(uint8_t{});
-    case 2:
-      return fill(uint16_t{});
-    case 4:
-      return fill(uint32_t{});
-    default:
-      return fill(uint64_t{});
-  }
+  });
 }
 
 // Computes a range of the output's elements, in one thread. Operands that the program lacks are
@@ -241,20 +224,21 @@ class RangeRunner {
 
   RowOperand Prepared(int k, const char* data, int64_t first, int64_t n) {
     const int64_t stride = inner_.strides[k];
-    if (short_rows_[k].length > 0) {
-      char* gathered = convert_[k] != nullptr ? gathered_ : inputs_[k];
-      GatherRows(data, short_rows_[k], width_[k], first, n, gathered);
-      return {Converted(k, gathered, n), kEachElement};
-    }
-    if (stride == 0) {
+    const bool is_short = short_rows_[k].length > 0;
+    if (stride == 0 && !is_short) {
       if (repeated_[k] != data)
         Repeat(Converted(k, data, 1), Width(program_.inputs[k]), inputs_[k]);
       repeated_[k] = data;
       return {inputs_[k], kSameElement};
     }
     if (stride != 1) {
+      const ShortRows rows = is_short ? short_rows_[k] : ShortRows{n, 0, stride};
       char* gathered = convert_[k] != nullptr ? gathered_ : inputs_[k];
-      Gather(data, stride, width_[k], n, gathered);
+      WithElement(width_[k], [&](auto element) {
+        using T = decltype(element);
+        GatherRows(reinterpret_cast<const T*>(data), rows, is_short ? first : 0, n,
+                   reinterpret_cast<T*>(gathered));
+      });
       data = gathered;
     }
     return {Converted(k, data, n), kEachElement};
