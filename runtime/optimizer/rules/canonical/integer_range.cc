@@ -21,17 +21,17 @@
 namespace attnrun::opt {
 namespace {
 
-// A constant of whole numbers in another type; null if it is none.
-Value* AsIntegers(const Value* value, DataType type, Patch& patch) {
+// A constant of whole numbers, none of them larger than `largest`, in another type; null if it is
+// none.
+Value* AsIntegers(const Value* value, double largest, DataType type, Patch& patch) {
   constexpr int64_t kMaxElements = 64;
   if (value == nullptr || !value->is_constant() ||
       value->constant()->num_elements() > kMaxElements) {
     return nullptr;
   }
   const auto numbers = ToDoubles(*value->constant());
-  const auto is_whole = [](double number) {
-    constexpr double kLargest = std::numeric_limits<int32_t>::max();
-    return std::abs(number) <= kLargest && number == std::floor(number);
+  const auto is_whole = [&](double number) {
+    return std::abs(number) <= largest && number == std::floor(number);
   };
   if (!numbers.ok() || !absl::c_all_of(*numbers, is_whole)) return nullptr;
   return patch.Constant(value->name(), FromDoubles(type, value->constant()->shape(), *numbers));
@@ -45,8 +45,9 @@ bool CountInIntegers(RuleContext& context, Node* node, Patch& patch) {
   if (limit == nullptr || (type != DataType::kFloat && type != DataType::kDouble)) return false;
   const DataType integer = context.facts.TypeOf(limit->input(0));
   if (!IsWideInteger(integer)) return false;
-  Value* const start = AsIntegers(node->input(0), integer, patch);
-  Value* const step = AsIntegers(node->input(2), integer, patch);
+  constexpr double kLargest = 1 << 24;
+  Value* const start = AsIntegers(node->input(0), kLargest, integer, patch);
+  Value* const step = AsIntegers(node->input(2), kLargest, integer, patch);
   if (start == nullptr || step == nullptr) return false;
   Value* const range = patch.Op("Range", {start, limit->input(0), step});
   return patch.Substitute(node, "Cast", {range}, {{"to", static_cast<int64_t>(type)}});
@@ -62,7 +63,9 @@ bool ChooseInIntegers(RuleContext& context, Node* cast, Patch& patch) {
   for (const int side : {0, 1}) {
     const Node* const floats = ProducerOf(chosen->input(side), "Cast");
     if (floats == nullptr || context.facts.TypeOf(floats->input(0)) != type) continue;
-    Value* const bound = AsIntegers(chosen->input(1 - side), type, patch);
+    // A bound is not counted from, so it may be larger than 2^24.
+    constexpr double kLargest = std::numeric_limits<int32_t>::max();
+    Value* const bound = AsIntegers(chosen->input(1 - side), kLargest, type, patch);
     if (bound == nullptr) continue;
     return patch.Substitute(cast, chosen->op_type(), {floats->input(0), bound});
   }

@@ -33,8 +33,10 @@ TEST(IntegerRangeTest, PositionsAreCountedInIntegers) {
   for (const float start : {1.0F, -3.0F}) Counted(start, 2).Dim("seq", 6).ExpectSameResults(0);
 }
 
-TEST(IntegerRangeTest, PartsOfNumbersStayFloats) {
-  for (OptimizerTester& test : std::array{Counted(0.5F, 1), Counted(0, 0.25F)}) {
+// Beyond 2^24, floats count otherwise than integers.
+TEST(IntegerRangeTest, PartsOfNumbersAndLargeOnesStayFloats) {
+  for (OptimizerTester& test :
+       std::array{Counted(0.5F, 1), Counted(0, 0.25F), Counted(-33554432, 8388608)}) {
     for (const Node* node : test.graph().nodes()) {
       if (node->op_type() != "Range") continue;
       EXPECT_FALSE(IsInteger(node->input(0)->constant()->type()));
