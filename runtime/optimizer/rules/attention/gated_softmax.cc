@@ -84,19 +84,13 @@ class GatedSoftmax {
     sink_ = difference->input(1);
     const bool kept = AttributeOr<int64_t>(*sum, "keepdims", 1) != 0;
     return kept != unsqueezed_ && facts_.RankOf(value) == rank && facts_.Extent(value, -1) == 1 &&
-           HaveFiniteRowsOrMiss();
-  }
-
-  bool HaveFiniteRowsOrMiss() {
-    if (HaveFiniteRows(scores_, facts_)) return true;
-    context_.Miss(*gated_, "rows whose scores are all -inf come to NaN");
-    return false;
+           HaveFiniteRows(scores_, context_, *gated_);
   }
 
   bool Write(Patch& patch) {
-    patch.Supersede({gated_, product_});
     const auto number = UniformOf(sink_);
     if (number.has_value() && !std::isfinite(*number)) return false;
+    patch.Supersede({gated_, product_});
     Value* sink = number.has_value() ? nullptr : sink_;
     if (sink != nullptr && unsqueezed_) sink = patch.Op("Unsqueeze", {sink, patch.Ints({-1})});
     Value* p = SoftmaxBeside(patch, facts_, scores_, sink, number.value_or(0), gated_->name());

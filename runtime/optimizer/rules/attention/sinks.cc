@@ -41,6 +41,19 @@ std::optional<double> LeastOf(const Value* value, Facts& facts, int& left) {
   return IsOrdinary(value, facts) ? std::optional(-kLargeScore) : std::nullopt;
 }
 
+// The least that a score may be, as far as masks and biases tell; minus infinity if they do not.
+float LeastScore(const Scores& scores, Facts& facts) {
+  double least = scores.masks.empty() ? 0 : scores.mask_value;
+  for (const ScoreBias& bias : scores.biases) {
+    int left = 32;
+    const auto lowest =
+        bias.closed.has_value() ? bias.closed : LeastOf(bias.operand.value, facts, left);
+    if (!lowest.has_value()) return -INFINITY;
+    least += std::min(*lowest * bias.factor, 0.0);
+  }
+  return static_cast<float>(least);
+}
+
 // The scores with a column of sinks behind them.
 Value* Beside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double number) {
   const std::vector<SymInt>* known = facts.DimsOf(scores);
@@ -139,19 +152,13 @@ Value* SoftmaxBeside(Patch& patch, Facts& facts, Value* scores, Value* sinks, do
   return patch.Op("Slice", {y, patch.Ints({0}), patch.Ints({-1}), patch.Ints({-1})});
 }
 
-bool HaveFiniteRows(Value* scores, Facts& facts) {
+bool HaveFiniteRows(Value* scores, RuleContext& context, const Node& anchor) {
+  Facts& facts = context.facts;
   std::string why;
   const auto found = FindScores(scores, facts.RankOf(scores) - 1, facts, why);
-  if (!found.has_value()) return false;
-  double least = found->masks.empty() ? 0 : found->mask_value;
-  for (const ScoreBias& bias : found->biases) {
-    int left = 32;
-    const auto lowest =
-        bias.closed.has_value() ? bias.closed : LeastOf(bias.operand.value, facts, left);
-    if (!lowest.has_value()) return false;
-    least += std::min(*lowest * bias.factor, 0.0);
-  }
-  return std::isfinite(static_cast<float>(least));
+  if (found.has_value() && std::isfinite(LeastScore(*found, facts))) return true;
+  context.Miss(anchor, "rows whose scores are all -inf come to NaN");
+  return false;
 }
 
 }  // namespace attnrun::opt

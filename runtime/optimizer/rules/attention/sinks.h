@@ -36,7 +36,8 @@ Value* SoftmaxBeside(Patch& patch, Facts& facts, Value* scores, Value* sinks, do
                      absl::string_view name);
 
 // True if no row of the scores can be all -inf, which has NaN as its softmax, but 0 beside a sink.
-bool HaveFiniteRows(Value* scores, Facts& facts);
+// Else reports a near miss at `anchor`.
+bool HaveFiniteRows(Value* scores, RuleContext& context, const Node& anchor);
 
 }  // namespace attnrun::opt
 
