@@ -248,6 +248,12 @@ std::optional<double> RepeatedElement(const Tensor& tensor) {
 
 }  // namespace
 
+absl::StatusOr<Tensor> FillingOf(const Node& constant_of_shape) {
+  if (constant_of_shape.attribute("value") == nullptr)
+    return FromDoubles(DataType::kFloat, {}, {0});
+  return AttributeOr<Tensor>(constant_of_shape, "value", {}).Reshaped({});
+}
+
 std::optional<double> UniformOf(const Value* value) {
   constexpr int kMaxSteps = 12;
   const Node* node = nullptr;
@@ -258,9 +264,8 @@ std::optional<double> UniformOf(const Value* value) {
     value = node->input(0);
   }
   if (!IsOp(node, "ConstantOfShape")) return std::nullopt;
-  if (node->attribute("value") == nullptr) return 0.0;
-  const auto filled = AttributeOr<Tensor>(*node, "value", {});
-  return filled.num_elements() == 1 ? RepeatedElement(filled) : std::nullopt;
+  const absl::StatusOr<Tensor> filling = FillingOf(*node);
+  return filling.ok() ? RepeatedElement(*filling) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>> IntsOf(const Value* value) {

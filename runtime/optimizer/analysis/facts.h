@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/hash_map.h"
@@ -94,6 +95,9 @@ void InferFromBodies(const Node& node, Facts& facts, std::vector<ops::ValueFacts
 
 // The only element of a constant of one element, as a double.
 std::optional<double> ScalarOf(const Value* value);
+
+// The element that a ConstantOfShape repeats, as a tensor of rank 0.
+absl::StatusOr<Tensor> FillingOf(const Node& constant_of_shape);
 
 // The value that all elements have: of a constant, a ConstantOfShape, or a view of these.
 std::optional<double> UniformOf(const Value* value);

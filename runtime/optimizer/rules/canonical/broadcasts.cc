@@ -127,8 +127,8 @@ bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
   return patch.Substitute(node, "attnrun::TakeAlongAxis", {node->input(0), source});
 }
 
-// The constant that an Expand or a ConstantOfShape repeats; null for anything else. Sets the shape to
-// which it is expanded.
+// The constant that an Expand or a ConstantOfShape repeats; null for anything else. Sets the shape
+// to which it is expanded.
 Value* Repeated(const Value* value, Patch& patch, Value*& shape) {
   const Node* const node = value->producer();
   if (IsOp(node, "Expand") && node->input(0)->is_constant()) {
@@ -137,9 +137,7 @@ Value* Repeated(const Value* value, Patch& patch, Value*& shape) {
   }
   if (!IsOp(node, "ConstantOfShape")) return nullptr;
   shape = node->input(0);
-  if (node->attribute("value") == nullptr)
-    return patch.Constant("zero", FromDoubles(DataType::kFloat, {}, {0}));
-  return patch.Constant(value->name(), AttributeOr<Tensor>(*node, "value", {}).Reshaped({}));
+  return patch.Constant(value->name(), FillingOf(*node));
 }
 
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts

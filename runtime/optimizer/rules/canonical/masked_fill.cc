@@ -8,7 +8,6 @@
 //
 // A ConstantOfShape of c may take the place of the Expand.
 
-#include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
@@ -47,13 +46,6 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   return all || (rank == 1 && axes.has_value() && axes->size() == 1);
 }
 
-// The number that an Expand of `number`, or else a ConstantOfShape, repeats, as a tensor of rank 0.
-absl::StatusOr<Tensor> NumberOf(const Node& filled, const Value* number) {
-  if (number != nullptr) return number->constant()->Reshaped({});
-  if (filled.attribute("value") == nullptr) return FromDoubles(DataType::kFloat, {}, {0});
-  return AttributeOr<Tensor>(filled, "value", {}).Reshaped({});
-}
-
 bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
   Value* x = nullptr;
@@ -79,7 +71,8 @@ bool ChooseByMasks(RuleContext& context, Node* node, Patch& patch) {
     return false;
   // A run with any other number of updates fails, and must still do so.
   if (dims->empty() || !Counts(count, mask, facts)) return false;
-  Value* filling = patch.Constant("filling", NumberOf(*updates, number));
+  const auto repeated = number != nullptr ? number->constant()->Reshaped({}) : FillingOf(*updates);
+  Value* filling = patch.Constant("filling", repeated);
   return patch.Substitute(node, "Where", {mask, filling, x});
 }
 

@@ -114,10 +114,7 @@ Columns ColumnsOf(Value* value, Facts& facts) {
   if (!IsOp(node, "Slice")) return {value};
   // The only one of the integers; -1 if there is not one.
   const auto only = [&](int i, int64_t otherwise) -> int64_t {
-    if (node->input(i) == nullptr) return otherwise;
-    const std::vector<int64_t> ints =
-        KnownInts(node->input(i), facts).value_or(std::vector<int64_t>());
-    return ints.size() == 1 ? ints[0] : -1;
+    return node->input(i) == nullptr ? otherwise : KnownInt(node->input(i), facts).value_or(-1);
   };
   const int64_t start = only(1, -1);
   const int64_t axis = node->input(3) == nullptr ? -2 : only(3, -2);

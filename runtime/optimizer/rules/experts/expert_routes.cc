@@ -146,12 +146,10 @@ std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
     axis = AttributeOr<int64_t>(*node, "axis", 0);
     row = static_cast<int64_t>(ScalarOf(node->input(1)).value_or(-1));
   } else if (IsOp(node, "Slice")) {
-    const std::vector<int64_t> none;
-    const auto starts = KnownInts(node->input(1), facts).value_or(none);
-    const auto axes = KnownInts(node->input(3), facts).value_or(none);
-    if (starts.size() != 1 || axes.size() != 1) return std::nullopt;
-    axis = axes[0];
-    row = starts[0];
+    const auto known = KnownInt(node->input(3), facts);
+    if (!known.has_value()) return std::nullopt;
+    axis = *known;
+    row = KnownInt(node->input(1), facts).value_or(-1);
   }
   if (row < 0 || row > 1 || facts.RankOf(node->input(0)) != 2) return std::nullopt;
   if (axis < 0) axis += 2;
