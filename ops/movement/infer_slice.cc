@@ -96,9 +96,11 @@ SymInt SlicedExtent(const InferContext& context, const SymInt& extent, const Sym
   const bool from_back = start.is_constant(-1) || start.is_constant(kEnd);
   if (step.is_constant(-1) && from_back && end.constant().value_or(0) <= -kEnd) return extent;
   std::optional<SymInt> known;
-  if (by == 1) known = AdjacentExtent(context, extent, start, end);
-  const int64_t stride = by.value_or(0);
-  if (stride > 1) known = SteppedExtent(context, extent, start, end, stride);
+  if (by == 1) {
+    known = AdjacentExtent(context, extent, start, end);
+  } else if (const int64_t stride = by.value_or(0); stride > 1) {
+    known = SteppedExtent(context, extent, start, end, stride);
+  }
   if (known.has_value()) return *known;
   const SymInt range = SymInt::Opaque("range", start, end);
   return SymInt::Opaque("slice", extent, SymInt::Opaque("step", range, step));

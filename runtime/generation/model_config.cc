@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "core/status.h"
 #include "generation/json_fields.h"
 #include "generation/model_folder.h"

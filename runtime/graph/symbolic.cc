@@ -160,14 +160,12 @@ SymInt SymInt::Scaled(int64_t factor) const {
   return result;
 }
 
-SymInt operator-(const SymInt& a, const SymInt& b) { return a + b * SymInt(-1); }
+SymInt operator-(const SymInt& a, const SymInt& b) { return a + b.Scaled(-1); }
 
 SymInt operator*(const SymInt& a, const SymInt& b) {
   // Real models multiply a handful of extents; larger products are not worth tracking.
   constexpr size_t kMaxTerms = 32;
   constexpr size_t kMaxDegree = 12;
-  if (a.is_constant(1)) return b;
-  if (b.is_constant(1)) return a;
   if (a.is_constant(0) || b.is_constant(0)) return 0;
   if (const auto factor = b.constant()) return a.Scaled(*factor);
   if (const auto factor = a.constant()) return b.Scaled(*factor);
