@@ -16,7 +16,7 @@ int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDe
 
 // The rows of B in the given blocks, of `count` in all.
 IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
-  const EvenParts parts(depth, count);
+  const DepthParts parts(depth, count);
   return {parts.Begin(blocks.begin), parts.Begin(blocks.end)};
 }
 

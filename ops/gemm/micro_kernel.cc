@@ -178,7 +178,7 @@ struct TileBegin {
 // the tile.
 template <int R, int V, Layout kLayout>
 HWY_ATTR HWY_INLINE void SumSegments(Tile<R, V, kLayout>& tile, const PanelProduct& p,
-                                     const EvenParts& depth, const TileBegin& at, const float* b,
+                                     const DepthParts& depth, const TileBegin& at, const float* b,
                                      Ahead& ahead, EndAhead<V>& end, float* HWY_RESTRICT sums) {
   Rows<R> rows(at.a, p.lda);
   const int64_t runs = p.segments * p.blocks;
@@ -200,7 +200,7 @@ HWY_ATTR HWY_INLINE void SumSegments(Tile<R, V, kLayout>& tile, const PanelProdu
 // Computes `tiles` tiles of R rows and V vectors, one below the other; afterwards `at` is the start
 // of the next one.
 template <int R, int V, Layout kLayout>
-HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts& depth,
+HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const DepthParts& depth,
                                          int64_t tiles, TileBegin& at) {
   const bool is_active = !Clamp(p.activation).is_all;
   const bool added = (!p.activation || p.residual_first) && p.residual.column_stride == 1;
@@ -231,7 +231,7 @@ HWY_ATTR HWY_NOINLINE void MultiplyTiles(const PanelProduct& p, const EvenParts&
   }
 }
 
-using TileFunction = void (*)(const PanelProduct&, const EvenParts&, int64_t, TileBegin&);
+using TileFunction = void (*)(const PanelProduct&, const DepthParts&, int64_t, TileBegin&);
 
 // MultiplyTiles<1, V, kLayout>, and so on up to the tallest tile of that width.
 template <int V, Layout kLayout, int... kLess>
@@ -274,7 +274,7 @@ void MultiplyRows(const PanelProduct& p) {
   const int64_t count = hwy::DivCeil<int64_t>(p.rows, RowsOf(static_cast<int>(vectors)));
   if (count == 0) return;
   const EvenParts rows(p.rows, count);
-  const EvenParts depth(p.k, p.blocks);
+  const DepthParts depth(p.k, p.blocks);
   // A single tile fetches its panel itself.
   TileBegin at = {p.a,
                   {p.c, p.residual.data},

@@ -78,82 +78,80 @@ HWY_ATTR void DequantizeAs(const NBitPanel& panel, int64_t begin, int64_t end, f
   }
 }
 
-// The product of R rows and P panels, one block of the weight at a time.
-template <class C, int R, int P>
+// The product of R rows and V vectors of columns, one block of the weight at a time. Vectors from
+// kSplit on are those with which the next panel begins.
+template <class C, int R, int V, int kSplit>
 struct FewRows {
-  static constexpr int kVectors = P * kNarrow;
   struct Sums {
-    Vector v[R][kVectors];
+    Vector v[R][V];
   };
 
-  HWY_ATTR HWY_INLINE FewRows(const FewRowsProduct& p, int64_t k) {
+  HWY_ATTR HWY_INLINE FewRows(const FewRowsProduct& p, int64_t k) : a(p.a + k, p.lda) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
     width = kNarrow * lanes;
-    lda = p.lda;
-    panel_bytes = p.panel.format.panel_bytes;
-    a = p.a + k;
+    next_panel = p.panel.format.panel_bytes - (kNarrow - kSplit) * lanes * kFloat;
     const Place place = Place::Of<C>(p.panel, width, k);
     words = place.words;
     ATTNRUN_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) {
-      const auto* const block =
-          reinterpret_cast<const uint8_t*>(place.block) + v / kNarrow * panel_bytes;
-      scaling.Read(v, reinterpret_cast<const float*>(block) + v % kNarrow * lanes, width);
+    for (int v = 0; v < V; ++v) {
+      const uint8_t* const block = VectorAt(reinterpret_cast<const uint8_t*>(place.block), v);
+      scaling.Read(v, reinterpret_cast<const float*>(block), width);
     }
   }
 
+  // Vector `v` of a line of the panels whose first vector is at `line`.
+  HWY_INLINE const uint8_t* VectorAt(const uint8_t* line, int v) const {
+    const auto bytes = static_cast<int64_t>(hn::Lanes(Floats())) * kFloat;
+    return v < kSplit ? line + v * bytes : line + next_panel + (v - kSplit) * bytes;
+  }
+
   // Adds codes [first, first + count) of the words times as many columns of A.
-  HWY_ATTR HWY_INLINE void AddCodes(Sums& sums, const uint8_t* from, const float* factors,
-                                    int64_t stride, int64_t next_panel, const Vector* zero,
-                                    int first, int count) const {
+  HWY_ATTR HWY_INLINE void AddCodes(Sums& sums, const uint8_t* from, const Rows<R>& rows,
+                                    const Vector* zero, int first, int count) const {
     const Floats d;
-    const auto word_of = [&](int v) HWY_ATTR {
-      return from + v / kNarrow * next_panel + v % kNarrow * hn::Lanes(d) * 4;
-    };
     auto mask = Extraction<C>::MaskOf(first);
     ATTNRUN_UNROLL(16)
     for (int i = 0; i < count; ++i) {
-      const Scaling<C, kVectors>* const scales = Opaque(&scaling);
+      const Scaling<C, V>* const scales = Opaque(&scaling);
       asm volatile("" : "+v"(mask.raw));
       if constexpr (R <= 2) {
         Vector factor[R];
         ATTNRUN_UNROLL(4)
-        for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, factors[r * stride + i]);
+        for (int r = 0; r < R; ++r) factor[r] = hn::Set(d, rows.At(r)[i]);
         ATTNRUN_UNROLL(6)
-        for (int v = 0; v < kVectors; ++v) {
-          const Vector weight = scales->At(word_of(v), first + i, v, mask, zero[v]);
+        for (int v = 0; v < V; ++v) {
+          const Vector weight = scales->At(VectorAt(from, v), first + i, v, mask, zero[v]);
           ATTNRUN_UNROLL(4)
           for (int r = 0; r < R; ++r) sums.v[r][v] = hn::MulAdd(factor[r], weight, sums.v[r][v]);
         }
       } else {
         // Registers are scarce: all weights first, so that one factor is needed at a time.
-        Vector weight[kVectors];
+        Vector weight[V];
         ATTNRUN_UNROLL(6)
-        for (int v = 0; v < kVectors; ++v) {
-          weight[v] = scales->At(word_of(v), first + i, v, mask, zero[v]);
+        for (int v = 0; v < V; ++v) {
+          weight[v] = scales->At(VectorAt(from, v), first + i, v, mask, zero[v]);
         }
         ATTNRUN_UNROLL(4)
         for (int r = 0; r < R; ++r) {
-          const Vector factor = hn::Set(d, factors[r * stride + i]);
+          const Vector factor = hn::Set(d, rows.At(r)[i]);
           ATTNRUN_UNROLL(6)
-          for (int v = 0; v < kVectors; ++v) {
-            sums.v[r][v] = hn::MulAdd(factor, weight[v], sums.v[r][v]);
-          }
-          StaysInRegister(factor);
+          for (int v = 0; v < V; ++v) sums.v[r][v] = hn::MulAdd(factor, weight[v], sums.v[r][v]);
+          if constexpr (V > 1) StaysInRegister(factor);
         }
       }
       mask = Extraction<C>::Following(mask, first + i);
     }
   }
 
-  // Prefetches words of the panels that follow these P, which a row reads at the speed of memory. The
+  // Prefetches words of the panels that follow, which a row reads at the speed of memory. The
   // hardware's prefetcher begins anew with each pair of panels.
   HWY_INLINE void PrefetchNext(const uint8_t* from) const {
     constexpr int kSecondLevel = 2;
-    constexpr int64_t kLine = 64;
-    for (int panel = P; panel < 2 * P; ++panel) {
-      for (int64_t i = 0; i < width * 4; i += kLine) {
-        __builtin_prefetch(from + panel * panel_bytes + i, 0, kSecondLevel);
+    constexpr int64_t kLineBytes = 64;
+    constexpr int kPanels = V / kNarrow;
+    for (int panel = kPanels; panel < 2 * kPanels; ++panel) {
+      for (int64_t i = 0; i < width * kFloat; i += kLineBytes) {
+        __builtin_prefetch(from + panel * next_panel + i, 0, kSecondLevel);
       }
     }
   }
@@ -161,48 +159,49 @@ struct FewRows {
   HWY_ATTR HWY_INLINE void AddWords(Sums& sums, int64_t count) {
     Sums local = sums;
     const uint8_t* from = words;
-    const float* factors = a;
-    const int64_t stride = lda;
-    const int64_t next_panel = panel_bytes;
-    const int64_t step = width * 4;
-    Vector zero[kVectors];
+    Rows<R> rows = a;
+    const int64_t step = width * kFloat;
+    Vector zero[V];
     ATTNRUN_UNROLL(6)
-    for (int v = 0; v < kVectors; ++v) zero[v] = scaling.zero[0][v];
+    for (int v = 0; v < V; ++v) zero[v] = scaling.zero[0][v];
     for (; count > 0; --count) {
       if constexpr (R == 1 && HWY_TARGET > HWY_AVX3) PrefetchNext(from);
-      AddCodes(local, from, factors, stride, next_panel, zero, 0, C::kPerWord);
+      AddCodes(local, from, rows, zero, 0, C::kPerWord);
       from += step;
-      factors += C::kPerWord;
+      rows.Advance(C::kPerWord);
     }
     words = from;
-    a = factors;
+    a = rows;
     sums = local;
   }
 
   // Adds codes [first, first + count) of one word. Not inlined, so that it takes no registers from
   // the loop over whole words.
   HWY_ATTR HWY_NOINLINE void AddPart(Sums& sums, int first, int count) {
-    AddCodes(sums, words, a, lda, panel_bytes, scaling.zero[0], first, count);
-    words += width * 4;
-    a += count;
+    AddCodes(sums, words, a, scaling.zero[0], first, count);
+    words += width * kFloat;
+    a.Advance(count);
   }
 
+  // Words are as long as floats.
+  static constexpr int64_t kFloat = sizeof(float);
+
   int64_t width;
-  int64_t lda;
-  int64_t panel_bytes;
-  const float* HWY_RESTRICT a;
+  // From the first vector to that of index kSplit, in bytes.
+  int64_t next_panel;
+  Rows<R> a;
   const uint8_t* HWY_RESTRICT words;
-  Scaling<C, kVectors> scaling;
+  Scaling<C, V> scaling;
 };
 
 // Adds rows [begin, end) of K, split at blocks and words.
-template <class C, int R, int P>
+template <class C, int R, int V, int kSplit>
 HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t end,
-                                 typename FewRows<C, R, P>::Sums& sums) {
+                                 typename FewRows<C, R, V, kSplit>::Sums& sums) {
   const int64_t block = p.panel.format.block;
   for (int64_t k = begin; k < end;) {
     const int64_t until = std::min(end, Place::End(block, k));
-    FewRows<C, R, P> rows(p, k);
+    FewRows<C, R, V, kSplit> rows(p, k);
     const auto first = static_cast<int>(k % C::kPerWord);
     if (first != 0) {
       const auto count = static_cast<int>(std::min<int64_t>(C::kPerWord - first, until - k));
@@ -217,26 +216,25 @@ HWY_ATTR HWY_INLINE void AddRows(const FewRowsProduct& p, int64_t begin, int64_t
 }
 
 // Sums block after block of K and adds their sums in the order of MultiplyTiles.
-template <class C, int R, int P>
-HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
-  constexpr int kVectors = P * kNarrow;
+template <class C, int R, int V, int kSplit>
+HWY_ATTR HWY_NOINLINE void MultiplyVectors(const FewRowsProduct& p) {
   const Floats d;
-  const EvenParts depth(p.panel.format.rows, p.blocks);
-  typename FewRows<C, R, P>::Sums total;
+  const DepthParts depth(p.panel.format.rows, p.blocks);
+  typename FewRows<C, R, V, kSplit>::Sums total;
   for (int64_t part = 0; part < p.blocks; ++part) {
-    typename FewRows<C, R, P>::Sums sums;
+    typename FewRows<C, R, V, kSplit>::Sums sums;
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < kVectors; ++v) sums.v[r][v] = hn::Zero(d);
+      for (int v = 0; v < V; ++v) sums.v[r][v] = hn::Zero(d);
     }
-    AddRows<C, R, P>(p, depth.Begin(part), depth.Begin(part + 1), sums);
+    AddRows<C, R, V, kSplit>(p, depth.Begin(part), depth.Begin(part + 1), sums);
     for (int r = 0; r < R; ++r) {
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < V; ++v) {
         total.v[r][v] = part == 0 ? sums.v[r][v] : hn::Add(sums.v[r][v], total.v[r][v]);
       }
     }
   }
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < V; ++v) {
       const auto at = static_cast<int64_t>(v * hn::Lanes(d));
       const int64_t left = std::max<int64_t>(p.columns - at, 0);
       hn::StoreN(total.v[r][v], d, p.c + r * p.ldc + at, left);
@@ -244,38 +242,59 @@ HWY_ATTR HWY_NOINLINE void MultiplyRows(const FewRowsProduct& p) {
   }
 }
 
+// Multiplies by the V vectors of columns from vector `first` of the panels on.
+template <class C, int R, int V, int kSplit = V>
+HWY_ATTR void MultiplyFrom(const FewRowsProduct& p, int first) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  FewRowsProduct some = p;
+  some.columns -= first * lanes;
+  if (some.columns <= 0) return;
+  some.panel.data += first / kNarrow * p.panel.format.panel_bytes +
+                     first % kNarrow * lanes * static_cast<int64_t>(sizeof(float));
+  some.c += first * lanes;
+  MultiplyVectors<C, R, V, kSplit>(some);
+}
+
+// Multiplies R rows by as many vectors at a time as leave all sums in registers, if there are two
+// panels: six for one row, whose three sums would wait for each other, and two for four rows.
 template <class C, int R>
-void MultiplyPanel(const FewRowsProduct& p) {
-  if constexpr (kLooksUp<C>) {
-    MultiplyByLookup<C, R>(p);
+void MultiplyVectorsOf(const FewRowsProduct& p) {
+  const bool both = p.panels == 2;
+  if constexpr (R == 1) {
+    if (both) return MultiplyFrom<C, 1, 2 * kNarrow, kNarrow>(p, 0);
+  }
+  if constexpr (R < 4) {
+    MultiplyFrom<C, R, kNarrow>(p, 0);
+    if (both) MultiplyFrom<C, R, kNarrow>(p, kNarrow);
   } else {
-    MultiplyRows<C, R, 1>(p);
+    MultiplyFrom<C, R, 2>(p, 0);
+    if (!both) return MultiplyFrom<C, R, 1>(p, 2);
+    MultiplyFrom<C, R, 2, 1>(p, 2);
+    MultiplyFrom<C, R, 2>(p, 4);
   }
 }
 
-// Multiplies by two panels, one after the other.
 template <class C, int R>
-HWY_ATTR void MultiplyEach(const FewRowsProduct& p) {
-  const int64_t width = kNarrow * static_cast<int64_t>(hn::Lanes(Floats()));
-  FewRowsProduct one = p;
-  one.columns = std::min(p.columns, width);
-  MultiplyPanel<C, R>(one);
-  if (p.panels == 1) return;
-  one.panel.data += p.panel.format.panel_bytes;
-  one.c += width;
-  one.columns = p.columns - width;
-  MultiplyPanel<C, R>(one);
+void MultiplyRows(const FewRowsProduct& p) {
+  if constexpr (kLooksUp<C>) {
+    const int64_t width = kNarrow * static_cast<int64_t>(hn::Lanes(Floats()));
+    FewRowsProduct one = p;
+    for (int64_t panel = 0; panel < p.panels; ++panel) {
+      one.columns = std::min(p.columns - panel * width, width);
+      MultiplyByLookup<C, R>(one);
+      one.panel.data += p.panel.format.panel_bytes;
+      one.c += width;
+    }
+  } else {
+    MultiplyVectorsOf<C, R>(p);
+  }
 }
 
 template <class C>
 void MultiplyAs(const FewRowsProduct& p) {
-  if constexpr (!kLooksUp<C>) {
-    // One row sums two panels at once: three sums would wait for each other.
-    if (p.rows == 1 && p.panels == 2) return MultiplyRows<C, 1, 2>(p);
-  }
   using Function = void (*)(const FewRowsProduct&);
-  constexpr Function kByRows[kFewRows] = {MultiplyEach<C, 1>, MultiplyEach<C, 2>,
-                                          MultiplyEach<C, 3>, MultiplyEach<C, 4>};
+  constexpr Function kByRows[kFewRows] = {MultiplyRows<C, 1>, MultiplyRows<C, 2>,
+                                          MultiplyRows<C, 3>, MultiplyRows<C, 4>};
   kByRows[p.rows - 1](p);
 }
 

@@ -52,7 +52,7 @@ HWY_ATTR HWY_INLINE void StoreSums(const Vector (&sums)[R][kNarrow], const FewRo
 template <class C, int R>
 HWY_ATTR HWY_NOINLINE void MultiplyByLookup(const FewRowsProduct& p) {
   const Floats d;
-  const EvenParts depth(p.panel.format.rows, p.blocks);
+  const DepthParts depth(p.panel.format.rows, p.blocks);
   const uint8_t* const last = p.end - kNarrow * kLine;
   const int64_t lda = p.lda;
   Vector total[R][kNarrow];
