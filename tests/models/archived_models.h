@@ -38,8 +38,9 @@ struct Export {
 
 inline std::string InModels(const std::string& path) { return ATTNRUN_TEST_MODELS "/" + path; }
 
-inline std::vector<Export> ReadManifest() {
-  std::ifstream file(InModels("manifest.json"));
+// The models of the archive that is unpacked to `folder`.
+inline std::vector<Export> ReadManifest(const std::string& folder = ATTNRUN_TEST_MODELS) {
+  std::ifstream file(folder + "/manifest.json");
   const nlohmann::json manifest = nlohmann::json::parse(file);
   std::vector<Export> exports;
   for (const auto& [name, model] : manifest.at("models").items()) {
