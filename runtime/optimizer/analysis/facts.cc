@@ -254,6 +254,20 @@ absl::StatusOr<Tensor> FillingOf(const Node& constant_of_shape) {
   return AttributeOr<Tensor>(constant_of_shape, "value", {}).Reshaped({});
 }
 
+std::optional<ClipBounds> ClipBoundsOf(const Node& clip) {
+  std::optional<double> bounds[2];
+  for (const size_t i : {1, 2}) {
+    // Attributes before version 11, inputs since then.
+    const AttributeValue* const given = clip.attribute(i == 1 ? "min" : "max");
+    const auto* const number = given == nullptr ? nullptr : std::get_if<float>(given);
+    if (number != nullptr) bounds[i - 1] = *number;
+    if (clip.input(i) == nullptr) continue;
+    bounds[i - 1] = ScalarOf(clip.input(i));
+    if (!bounds[i - 1].has_value()) return std::nullopt;
+  }
+  return ClipBounds{bounds[0], bounds[1]};
+}
+
 std::optional<double> UniformOf(const Value* value) {
   constexpr int kMaxSteps = 12;
   const Node* node = nullptr;

@@ -99,6 +99,13 @@ std::optional<double> ScalarOf(const Value* value);
 // The element that a ConstantOfShape repeats, as a tensor of rank 0.
 absl::StatusOr<Tensor> FillingOf(const Node& constant_of_shape);
 
+// The bounds of a Clip of any version, each null if it is left out. Null if one is computed.
+struct ClipBounds {
+  std::optional<double> least;
+  std::optional<double> most;
+};
+std::optional<ClipBounds> ClipBoundsOf(const Node& clip);
+
 // The value that all elements have: of a constant, a ConstantOfShape, or a view of these.
 std::optional<double> UniformOf(const Value* value);
 

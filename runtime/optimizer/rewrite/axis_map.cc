@@ -103,6 +103,26 @@ int AxisMap::PartsOf(int from) const {
   return static_cast<int>(absl::c_count_if(parts_, [&](const Part& p) { return p.from == from; }));
 }
 
+bool AxisMap::KeepsAny(int from) const {
+  const Part* only = nullptr;
+  for (const Part& part : parts_) {
+    if (part.from != from) continue;
+    if (only != nullptr) return false;
+    only = &part;
+  }
+  return only == nullptr || absl::c_none_of(parts_, [&](const Part& other) {
+           return &other != only && other.to == only->to && !other.size.is_constant(1);
+         });
+}
+
+SymInt AxisMap::ExtentOf(int from) const {
+  SymInt extent(1);
+  for (const Part& part : parts_) {
+    if (part.from == from) extent = extent * part.size;
+  }
+  return extent;
+}
+
 std::optional<AxisMap::Plan> AxisMap::PlanFor(absl::Span<const SymInt> of, int kept) const {
   std::vector<SymInt> dims(of.begin(), of.end());
   const int missing = from_rank_ + kept - static_cast<int>(dims.size());
@@ -111,6 +131,9 @@ std::optional<AxisMap::Plan> AxisMap::PlanFor(absl::Span<const SymInt> of, int k
   // An axis without parts has extent 1.
   for (int axis = 0; axis < from_rank_; ++axis) {
     if (PartsOf(axis) == 0 && !dims[axis].is_constant(1)) return std::nullopt;
+    // An axis that is split or joined has the extent of its parts, not one that broadcasts to it.
+    const bool whole = dims[axis].is_constant(1) || dims[axis] == ExtentOf(axis);
+    if (!whole && !KeepsAny(axis)) return std::nullopt;
   }
   Plan plan;
   for (const Part& part : parts_) {

@@ -32,8 +32,8 @@ class AxisMap {
   }
 
   // The functions that follow take a tensor with the axes of `from` and then `kept` more axes,
-  // which stay the last ones. An extent may be 1 in place of that of `from`, or be another symbol
-  // in place of a symbol; axes on the left may be missing.
+  // which stay the last ones. An extent may be 1 in place of that of `from`; axes on the left may be
+  // missing. An axis that is neither split nor joined may have another symbol in place of a symbol.
 
   // The extents that the value gets, some of which may be 1 in place of those of `to`; nullopt if it
   // does not fit.
@@ -65,6 +65,10 @@ class AxisMap {
 
   std::optional<Plan> PlanFor(absl::Span<const SymInt> of, int kept) const;
   int PartsOf(int from) const;
+  // True if the axis is one part, and the only one of its axis of `to`, so that it may have any extent.
+  bool KeepsAny(int from) const;
+  // The extent of the axis in `from`.
+  SymInt ExtentOf(int from) const;
   // True if extents that differ from those of `from` are 1 or another name of them.
   bool Names(absl::Span<const SymInt> dims, int kept) const;
 

@@ -188,6 +188,18 @@ bool Patch::CanApply() {
   return Admits(replaced, nullptr);
 }
 
+const Value* Patch::LostOperand() const {
+  for (const Node* node : superseded_) {
+    for (const Value* output : node->outputs()) {
+      const auto is_output = [&](const auto& entry) { return entry.first == output; };
+      if (output == nullptr || absl::c_any_of(replacements_, is_output)) continue;
+      const auto is_added = [&](Node* reader) { return absl::c_linear_search(added_, reader); };
+      if (absl::c_any_of(output->consumers(), is_added)) return output;
+    }
+  }
+  return nullptr;
+}
+
 absl::StatusOr<int> Patch::Apply() {
   ATTNRUN_RETURN_IF_ERROR(status_);
   if (!CanApply()) {
@@ -246,6 +258,10 @@ absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node
     if (removed.contains(node)) continue;
     Patch patch(context);
     if (!propose(node, patch)) continue;
+    if (const Value* const lost = patch.LostOperand()) {
+      context.Miss(*node, absl::StrCat(Quoted(lost->name()), " is also read from outside"));
+      continue;
+    }
     removed.insert(patch.superseded().begin(), patch.superseded().end());
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     rewrites += applied;

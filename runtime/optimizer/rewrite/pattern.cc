@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rewrite/pattern.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -21,9 +23,11 @@ bool IsCommutative(absl::string_view op_type) {
 bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool swapped, Facts& facts,
                  MatchedNodes& nodes) {
   for (size_t i = 0; i < patterns.size(); ++i) {
+    if (patterns[i].is_rest()) return true;
     if (!patterns[i].Match(node.input(swapped ? 1 - i : i), facts, nodes)) return false;
   }
-  return true;
+  return std::all_of(node.inputs().begin() + std::ssize(patterns), node.inputs().end(),
+                     [](const Value* input) { return input == nullptr; });
 }
 
 }  // namespace
@@ -88,6 +92,8 @@ Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** captur
            MatchInputs(*node, inputs, true, facts, nodes);
   });
 }
+
+Pattern Rest() { return Pattern(Pattern::Function()); }
 
 Pattern Reduction(absl::string_view op_type, int64_t* axis, Pattern inner) {
   return Pattern([op_type = std::string(op_type), axis, inner = std::move(inner)](

@@ -35,6 +35,9 @@ class Pattern {
   // left out, matches nothing.
   bool Match(Value* value, Facts& facts, MatchedNodes& nodes) const;
 
+  // True for Rest().
+  bool is_rest() const { return *function_ == nullptr; }
+
  private:
   // Shared, since patterns are copied into larger ones for every node that is looked at.
   std::shared_ptr<const Function> function_;
@@ -52,9 +55,11 @@ Pattern Number(double number, double relative = 1e-3);
 Pattern Uniform(double number);
 // Any constant; captures the value.
 Pattern Constant(Value** capture);
-// The first output of a node of the standard domain whose inputs match. The two inputs of Add, Mul,
-// Min, Max, And, Or and Equal may be in either order. Further inputs are ignored.
+// The first output of a node of the standard domain that has these inputs and no others. The two
+// inputs of Add, Mul, Min, Max, And, Or and Equal may be in either order.
 Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture = nullptr);
+// The last input of an Op: any number of further inputs, or none.
+Pattern Rest();
 // A reduction over one axis that stays with extent 1 (reduction.h); captures the axis.
 Pattern Reduction(absl::string_view op_type, int64_t* axis, Pattern inner);
 // The same over the last axis.

@@ -32,6 +32,21 @@ TEST(FactsTest, MinOfASumAndItsTermIsTheTerm) {
   EXPECT_NE(facts.Of(other).contents, facts.Of(least).contents);
 }
 
+TEST(FactsTest, BoundsOfAClipAreAttributesOrInputs) {
+  for (const int opset : {6, 11}) {
+    GraphBuilder b(opset);
+    Value* x = b.Input("x", DataType::kFloat, {4});
+    Value* y = opset < 11 ? b.Op("Clip", {x}, {{"max", 2.0F}})
+                          : b.Op("Clip", {x, nullptr, b.Constant<float>("max", {}, {2})});
+    b.Output(y);
+    const std::unique_ptr<Graph> graph = b.Build().value();
+    const auto bounds = opt::ClipBoundsOf(*y->producer());
+    ASSERT_TRUE(bounds.has_value());
+    EXPECT_FALSE(bounds->least.has_value());
+    EXPECT_EQ(bounds->most, 2.0);
+  }
+}
+
 // SEW halves its frames in three ways: by pooling, as count / 2, and by the formula for windows.
 TEST(FactsTest, FormulasForTheNumberOfWindowsAgree) {
   using Ints = std::vector<int64_t>;

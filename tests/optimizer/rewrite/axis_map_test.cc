@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
 #include <vector>
 
 namespace attnrun {
@@ -57,6 +58,18 @@ TEST(AxisMapTest, AnExtentMayHaveAnotherName) {
   const std::vector<SymInt> named = {kBatch, kSeq, other, kSeq};
   EXPECT_FALSE(MapOf(by_query, Scores()).Extents(named).has_value());
   EXPECT_FALSE(MapOf(by_query, Scores()).Apply(opt::View::Dense(named)).has_value());
+}
+
+TEST(AxisMapTest, AnAxisThatIsSplitOrJoinedHasItsOwnExtent) {
+  const SymInt other = SymInt::Symbol("other");
+  const opt::View folded = *Scores().Reshaped({kBatch * kHeads, kSeq, kSeq});
+  const opt::View grouped = *Scores().Reshaped({kBatch, 4, 3, kSeq, kSeq});
+  for (const auto& [from, to, dims] :
+       {std::tuple(folded, Scores(), std::vector<SymInt>{other, kSeq, kSeq}),
+        std::tuple(Scores(), folded, std::vector<SymInt>{other, kHeads, kSeq, kSeq}),
+        std::tuple(Scores(), grouped, std::vector<SymInt>{kBatch, other, kSeq, kSeq})}) {
+    EXPECT_FALSE(MapOf(from, to).Extents(dims).has_value()) << to.ToString();
+  }
 }
 
 TEST(AxisMapTest, PartsThatDoNotFitHaveNoMap) {

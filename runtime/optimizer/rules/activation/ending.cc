@@ -46,21 +46,14 @@ std::optional<Ending> OfUnary(const Node& node) {
                     unary->parameters().beta);
 }
 
-// The bound of a Clip, `input` or the attribute `name`; `otherwise` if there is none, nullopt if it
-// is computed.
-std::optional<double> Bound(const Node& clip, size_t input, const char* name, double otherwise) {
-  if (clip.inputs().size() == 1) return AttributeOr(clip, name, static_cast<float>(otherwise));
-  return clip.input(input) == nullptr ? std::optional(otherwise) : ScalarOf(clip.input(input));
-}
-
 std::optional<Ending> OfClip(const Node& clip, Facts& facts) {
   // The bounds that are left out are numbers of this type.
   if (facts.TypeOf(clip.input(0)) != DataType::kFloat) return std::nullopt;
   using Limits = std::numeric_limits<float>;
-  const auto low = Bound(clip, 1, "min", Limits::lowest());
-  const auto high = Bound(clip, 2, "max", Limits::max());
-  if (!low.has_value() || !high.has_value()) return std::nullopt;
-  return OfFunction(clip.input(0), ops::UnaryFunction::kClip, *low, *high);
+  const auto bounds = ClipBoundsOf(clip);
+  if (!bounds.has_value()) return std::nullopt;
+  return OfFunction(clip.input(0), ops::UnaryFunction::kClip,
+                    bounds->least.value_or(Limits::lowest()), bounds->most.value_or(Limits::max()));
 }
 
 // Max, Min and PRelu of x and a number.

@@ -28,10 +28,8 @@ constexpr Cubic kSigmoidArgument = {0.5, kSixth};
 // True for Clip(.., 0, 6) of floats.
 bool ClipsToSix(const Node& clip, Facts& facts) {
   if (!IsFloatingPoint(facts.TypeOf(clip.input(0)))) return false;
-  const bool attributes = clip.inputs().size() == 1;
-  if (attributes)
-    return AttributeOr(clip, "min", -1.0F) == 0 && AttributeOr(clip, "max", -1.0F) == 6;
-  return ScalarOf(clip.input(1)) == 0.0 && ScalarOf(clip.input(2)) == 6.0;
+  const auto bounds = ClipBoundsOf(clip);
+  return bounds.has_value() && bounds->least == 0.0 && bounds->most == 6.0;
 }
 
 bool FuseClip(RuleContext& context, Node* clip, Patch& patch) {

@@ -91,16 +91,11 @@ class SoftmaxWithSink {
   bool MatchShift() {
     const Pattern greatest = OfRow("ReduceMax", Same(&x_));
     const Pattern sink = sink_ == nullptr ? Uniform(number_) : Same(&sink_);
-    if (Op("Max", {greatest, sink}).Match(shift_, facts_, nodes_)) {
-      return shift_->producer()->inputs().size() == 2;
-    }
-    if (sink_ == nullptr && Op("Clip", {greatest, sink}).Match(shift_, facts_, nodes_)) {
-      return shift_->producer()->input(2) == nullptr;
-    }
-    if (sink_ == nullptr && number_ == 0 && Op("Relu", {greatest}).Match(shift_, facts_, nodes_)) {
-      return true;
-    }
-    return greatest.Match(shift_, facts_, nodes_) && HaveFiniteRows(x_, context_, *node_);
+    const auto matches = [&](const Pattern& shift) { return shift.Match(shift_, facts_, nodes_); };
+    if (matches(Op("Max", {greatest, sink}))) return true;
+    if (sink_ == nullptr && matches(Op("Clip", {greatest, sink}))) return true;
+    if (sink_ == nullptr && number_ == 0 && matches(Op("Relu", {greatest}))) return true;
+    return matches(greatest) && HaveFiniteRows(x_, context_, *node_);
   }
 
   RuleContext& context_;

@@ -34,7 +34,7 @@ bool Counts(Value* value, const Value* mask, Facts& facts) {
   Node* sum = nullptr;
   Node* cast = nullptr;
   MatchedNodes nodes;
-  const Pattern count = Op("ReduceSum", {Op("Cast", {Is(&counted)}, &cast)}, &sum);
+  const Pattern count = Op("ReduceSum", {Op("Cast", {Is(&counted)}, &cast), Rest()}, &sum);
   if (!count.Match(value, facts, nodes) || !HasElementsOf(counted, mask, facts)) return false;
   if (facts.TypeOf(cast->output(0)) != DataType::kInt64) return false;
   // The sum must be over all axes. An absent list of axes means all, unless it is defined to mean

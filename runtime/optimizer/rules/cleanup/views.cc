@@ -135,7 +135,7 @@ Value* OnePositionTransposed(Patch& patch, const Traced& traced, const View& bas
 Value* TransposedOnce(Patch& patch, Facts& facts, Value* value, const std::vector<Traced>& chain) {
   MatchedNodes nodes;
   Value* x = nullptr;
-  const Pattern twice = Op("Transpose", {Op("Gather", {Op("Transpose", {Is(&x)})})});
+  const Pattern twice = Op("Transpose", {Op("Gather", {Op("Transpose", {Is(&x)}), Rest()})});
   if (chain.size() < 4 || !twice.Match(value, facts, nodes)) return nullptr;
   if (chain[1].base->consumers().size() != 1) return nullptr;
   return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));

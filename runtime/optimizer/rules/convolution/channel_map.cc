@@ -61,7 +61,8 @@ std::optional<ChannelMap> ReadNormalization(const Node& node, int64_t channels) 
 std::optional<ChannelMap> ReadArithmetic(const Node& node, int side, int64_t channels,
                                          Facts& facts) {
   Value* x = node.input(side);
-  if (facts.RankOf(x) < 2) return std::nullopt;
+  // An x of one channel would broadcast.
+  if (facts.RankOf(x) < 2 || facts.Extent(x, 1) != channels) return std::nullopt;
   std::vector<double> numbers = PerChannel(node.input(1 - side), channels, facts.RankOf(x));
   if (numbers.empty()) return std::nullopt;
   const std::string& op = node.op_type();

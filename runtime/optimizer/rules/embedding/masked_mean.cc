@@ -60,8 +60,8 @@ bool SumsTokens(const Node& sum, Facts& facts) {
 }
 
 // Clip(count, min) or Max(count, min).
-Pattern AtLeast(const Pattern& count, double* min, Node** clip) {
-  return OneOf({Op("Clip", {count, Scalar(min)}, clip), Op("Max", {count, Scalar(min)}, clip)});
+Pattern AtLeast(const Pattern& count, double* min) {
+  return OneOf({Op("Clip", {count, Scalar(min)}), Op("Max", {count, Scalar(min)})});
 }
 
 bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
@@ -71,15 +71,13 @@ bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
   Value* counted = nullptr;
   Node* sum = nullptr;
   Node* count = nullptr;
-  Node* clip = nullptr;
   double min = 0;
   MatchedNodes nodes;
-  const Pattern weighted = Op("ReduceSum", {Op("Mul", {Is(&x), Is(&m)})}, &sum);
+  const Pattern weighted = Op("ReduceSum", {Op("Mul", {Is(&x), Is(&m)}), Rest()}, &sum);
   const Pattern mean =
-      Op("Div", {weighted, AtLeast(Op("ReduceSum", {Is(&counted)}, &count), &min, &clip)});
+      Op("Div", {weighted, AtLeast(Op("ReduceSum", {Is(&counted), Rest()}, &count), &min)});
   if (!mean.Match(node->output(0), facts, nodes)) return false;
   if (!SumsTokens(*sum, facts) || !SumsTokens(*count, facts)) return false;
-  if (clip->inputs().size() > 2 && clip->input(2) != nullptr) return false;
   // One of the two factors must be the mask that is counted.
   Value* mask = MaskOf(counted, facts);
   if (mask == nullptr) return false;

@@ -132,14 +132,9 @@ struct Bounds {
 
 Bounds BoundsOf(Value* value) {
   const Node* clip = ProducerOf(value, "Clip");
-  const auto bound = [&](int i) {
-    return clip->input(i) == nullptr ? std::nullopt : ScalarOf(clip->input(i));
-  };
-  if (clip == nullptr) return {value, std::nullopt, std::nullopt};
-  for (const int i : {1, 2}) {
-    if (clip->input(i) != nullptr && !bound(i).has_value()) return {value, {}, {}};
-  }
-  return {clip->input(0), bound(1), bound(2)};
+  const auto bounds = clip == nullptr ? std::nullopt : ClipBoundsOf(*clip);
+  if (!bounds.has_value()) return {value, {}, {}};
+  return {clip->input(0), bounds->least, bounds->most};
 }
 
 // Matches what stands between the layers.

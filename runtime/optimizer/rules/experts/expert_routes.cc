@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/experts/expert_routes.h"
 
-#include <cmath>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -84,10 +83,8 @@ std::optional<Marks> MarksOf(Value* value, Facts& facts) {
         facts.Extent(node->input(1 - side), -1) == 1) {
       return Marks{numbers};
     }
-    const auto expert = ScalarOf(node->input(side));
-    if (dims->size() == 2 && expert.has_value()) {
-      return Marks{numbers, static_cast<int64_t>(*expert)};
-    }
+    const auto expert = KnownInt(node->input(side), facts);
+    if (dims->size() == 2 && expert.has_value()) return Marks{numbers, *expert};
   }
   return std::nullopt;
 }
@@ -144,7 +141,7 @@ std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
     row = node->outputs().size() == 2 ? value->producer_index() : -1;
   } else if (IsOp(node, "Gather")) {
     axis = AttributeOr<int64_t>(*node, "axis", 0);
-    row = static_cast<int64_t>(ScalarOf(node->input(1)).value_or(-1));
+    row = KnownInt(node->input(1), facts).value_or(-1);
   } else if (IsOp(node, "Slice")) {
     const auto known = KnownInt(node->input(3), facts);
     if (!known.has_value()) return std::nullopt;
@@ -298,10 +295,10 @@ std::optional<WeightOfExpert> WeightOfExpertIn(const Value* value, Facts& facts)
   const Node* equal = marks == nullptr ? nullptr : marks->producer();
   for (const int side : {0, 1}) {
     if (!IsOp(equal, "Equal")) break;
-    const auto expert = ScalarOf(equal->input(side));
-    if (!expert.has_value() || *expert != std::floor(*expert)) continue;
+    const auto expert = KnownInt(equal->input(side), facts);
+    if (!expert.has_value()) continue;
     weight.numbers = equal->input(1 - side);
-    weight.expert = static_cast<int64_t>(*expert);
+    weight.expert = *expert;
   }
   if (weight.numbers == nullptr) return std::nullopt;
   const std::vector<SymInt>* own = facts.DimsOf(weight.numbers);

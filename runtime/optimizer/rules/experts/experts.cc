@@ -88,6 +88,9 @@ class ExpertSum {
       return Miss("the sum has other rows than the numbers of experts");
     }
     const auto count = static_cast<int64_t>(terms_.size());
+    for (int64_t number = 0; number < count; ++number) {
+      if (TermOf(number) == nullptr) return Miss("its experts are not numbered from 0 on");
+    }
     if (!AreBelow(first.tokens.numbers, count, facts_)) return Miss(kNumbersBeyond);
     if (distinct_ && !AreDistinct(first.tokens.numbers, facts_)) return Miss(kChosenTwice);
     patch.Supersede(nodes_);

@@ -140,6 +140,15 @@ TEST(AttentionFusionTest, ValuesComputedFromTheProbabilitiesStay) {
   test.ExpectSameResults(4 * kAttentionTolerance);
 }
 
+TEST(AttentionFusionTest, ABiasMadeOfTheScoresStays) {
+  OptimizerTester test = WithScores([](GraphBuilder& b, Value* scores) {
+    return b.Op("Add", {b.Op("Mul", {scores, Number(b, 0.5F)}), scores});
+  });
+  EXPECT_EQ(test.Count("attnrun.Attention"), 0);
+  EXPECT_THAT(test.Misses("attention"), Contains(HasSubstr("is also read from outside")));
+  test.ExpectSameResults(4 * kAttentionTolerance);
+}
+
 TEST(AttentionFusionTest, AClassifiersSoftmaxIsNotReported) {
   const OptimizerTester test([](GraphBuilder& b) { b.Output(b.Op("Softmax", {Input(b, "x")})); });
   EXPECT_EQ(test.Ops(), "Softmax");

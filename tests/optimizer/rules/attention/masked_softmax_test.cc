@@ -10,7 +10,7 @@ namespace {
 constexpr double kTolerance = 256 * kEpsilon;
 
 // The divisor of the masked probabilities, and what follows.
-enum class Form { kPlain, kPadded, kBounded, kChosen };
+enum class Form { kPlain, kPadded, kBounded, kChosen, kBoundedTwice, kCapped };
 
 struct Options {
   Form form = Form::kPlain;
@@ -51,6 +51,9 @@ OptimizerTester Masked(const Options& options) {
     if (options.form == Form::kPadded) divisor = b.Op("Add", {sum, least});
     if (options.form == Form::kBounded) divisor = b.Op("Max", {sum, least});
     if (options.form == Form::kChosen) divisor = b.Op("Where", {is_left, sum, one});
+    Value* half = b.Constant<float>("half", {}, {0.5F});
+    if (options.form == Form::kBoundedTwice) divisor = b.Op("Max", {sum, least, half});
+    if (options.form == Form::kCapped) divisor = b.Op("Clip", {sum, least, half});
     Value* quotient = b.Op("Div", {p, divisor});
     if (options.form == Form::kChosen) quotient = b.Op("Where", {is_left, quotient, zero});
     b.Output(b.Op("MatMul", {quotient, v}));
@@ -78,6 +81,14 @@ TEST(MaskedSoftmaxTest, OtherNumbersStay) {
   OptimizerTester large = Masked({.form = Form::kPadded, .least = 0.1F});
   EXPECT_EQ(large.Count("attnrun.Attention"), 0);
   large.Dim("keys", 5).ExpectSameResults(kTolerance);
+}
+
+TEST(MaskedSoftmaxTest, OtherBoundsOfTheSumStay) {
+  for (const Form form : {Form::kBoundedTwice, Form::kCapped}) {
+    OptimizerTester test = Masked({.form = form});
+    EXPECT_EQ(test.Count("attnrun.Attention"), 0) << static_cast<int>(form);
+    test.Dim("keys", 5).ExpectSameResults(kTolerance);
+  }
 }
 
 }  // namespace

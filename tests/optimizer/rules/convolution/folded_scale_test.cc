@@ -120,6 +120,16 @@ TEST(FoldedScaleTest, InFrontOfAConvolution) {
   }
 }
 
+TEST(FoldedScaleTest, NotAnImageThatBroadcasts) {
+  for (const char* op : {"Add", "Mul"}) {
+    Expect(
+        [&](GraphBuilder& b) {
+          return Conv(b, b.Op(op, {Image(b, 1), Random(b, {1, 4, 1, 1}, 7)}));
+        },
+        std::string(op) + " Transpose*2 attnrun.Conv");
+  }
+}
+
 TEST(FoldedScaleTest, NotAShiftBeforePadding) {
   for (const std::vector<int64_t>& pads : {std::vector<int64_t>{1, 0, 0, 0}, {0, 0, 0, 1}}) {
     Expect(

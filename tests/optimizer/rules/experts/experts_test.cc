@@ -43,6 +43,8 @@ struct Spelling {
   // The last expert reads other rows.
   bool other_rows = false;
   int64_t experts_added = kExperts;
+  // The number of the last expert.
+  int64_t last_number = kExperts - 1;
   // Each token chooses one expert, twice.
   bool twice = false;
   // Every expert works on all tokens, as mobius writes it.
@@ -144,7 +146,8 @@ class Mixture {
 
   // The weight of the expert for each token [T, 1].
   Value* WeightOfAll(int64_t expert) {
-    Value* mark = b_.Op("Equal", {numbers_, Scalar(b_, expert)});
+    const int64_t number = expert + 1 == kExperts ? s_.last_number : expert;
+    Value* mark = b_.Op("Equal", {numbers_, Scalar(b_, number)});
     Value* weights = nullptr;
     if (s_.script) {
       Value* number = b_.Op("Cast", {mark}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
@@ -308,6 +311,7 @@ TEST(ExpertsTest, OthersStayAndSayWhy) {
   expect({.other_rows = true}, "differs from the others");
   expect({.experts_added = kExperts - 1}, "may be beyond those that it adds");
   expect({.experts_added = kExperts - 1, .all_rows = true}, "may be beyond those that it adds");
+  expect({.last_number = kExperts, .all_rows = true}, "its experts are not numbered from 0 on");
   expect({.other_last = true, .all_rows = true}, "the layers of expert 2 are of another form");
 }
 
