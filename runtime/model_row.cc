@@ -36,7 +36,7 @@ bool ModelRow::can_rewind() const { return !has_cache() || current_->can_rewind;
 
 bool ModelRow::reads_guesses() const {
   const bool several = *current_->reads_several != DecoderSession::ReadsSeveral::kNo;
-  return can_rewind() && current_->has_positions && several;
+  return can_rewind() && current_->has_positions && several && !reads_prompt_whole();
 }
 
 absl::Status ModelRow::Rewind(int64_t length) {

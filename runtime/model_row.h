@@ -33,6 +33,7 @@ class ModelRow : public gen::Row {
   }
   bool can_rewind() const override;
   bool reads_guesses() const override;
+  bool reads_prompt_whole() const override { return sessions_.decoder.reads_prompt_whole; }
   absl::Status Rewind(int64_t length) override;
   absl::StatusOr<std::unique_ptr<gen::Row>> Clone(int64_t length, int64_t capacity) const override;
   absl::StatusOr<std::unique_ptr<ModelRow>> Copy(int64_t length, int64_t capacity) const;

@@ -44,6 +44,14 @@ bool TakesOneId(const Session& session) {
   });
 }
 
+// True if logits may depend on which ids are read together: activations are quantized by one scale,
+// or the greatest position chooses between tables, as of Phi-3's long contexts.
+bool DependsOnCut(const Session& session) {
+  const auto counts = session.OpCounts();
+  const bool chooses = counts.contains("If") && !HasInput(session, "use_cache_branch");
+  return counts.contains("DynamicQuantizeLinear") || chooses;
+}
+
 // The output that holds logits: the one of that name, or else the only one of floats [B, S, V] or
 // [B, V] that is not carried.
 absl::StatusOr<ValueInfo> LogitsOf(const Session& session, const HashSet<std::string>& carried) {
@@ -107,9 +115,6 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path, options.limits));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};
-  if (HasInput(decoder.session, "use_cache_branch")) {
-    *decoder.reads_several = ReadsSeveral::kUnknown;
-  }
   HashSet<std::string> carried;
   for (const StateValue& value : decoder.session.state_values()) {
     decoder.carried.insert(value.input);
@@ -119,11 +124,10 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     if (value.kind == StateKind::kWindow || value.kind == StateKind::kReplaced) {
       decoder.can_rewind = false;
     }
-    if (value.kind == StateKind::kReplaced) {
-      decoder.starts_with_state = true;
-      *decoder.reads_several = ReadsSeveral::kUnknown;
-    }
+    if (value.kind == StateKind::kReplaced) decoder.starts_with_state = true;
   }
+  decoder.reads_prompt_whole = DependsOnCut(decoder.session);
+  if (decoder.reads_prompt_whole) *decoder.reads_several = ReadsSeveral::kYes;
   if (TakesOneId(decoder.session) && !decoder.carried.empty()) {
     decoder.starts_with_state = true;
     *decoder.reads_several = ReadsSeveral::kNo;
@@ -132,7 +136,9 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   if (!logits.ok()) return Annotate(logits.status(), path);
   decoder.logits = logits->name;
   const auto& shape = logits->shape;
+  const bool cut = shape.has_value() && shape->size() == 3 && (*shape)[1].value == 1;
   decoder.has_positions = !shape.has_value() || shape->size() > 2;
+  if (cut && !TakesOneId(decoder.session)) decoder.has_positions = false;
   if (shape.has_value() && !shape->empty()) decoder.vocabulary = shape->back().value;
   return decoder;
 }
@@ -156,7 +162,6 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
   if (!files.decoder_with_past.empty() && !sessions.decoder.counts_positions) {
     ATTNRUN_ASSIGN_OR_RETURN(DecoderSession with_past,
                              DecoderSession::Load(files.decoder_with_past, settings));
-    *with_past.reads_several = DecoderSession::ReadsSeveral::kUnknown;
     ATTNRUN_RETURN_IF_ERROR(
         Annotate(CheckGoesOn(sessions.decoder, with_past), files.decoder_with_past));
     sessions.with_past = std::move(with_past);

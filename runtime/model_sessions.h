@@ -37,12 +37,14 @@ struct DecoderSession {
   bool starts_with_state = false;
   // -1 if the model does not declare it.
   int64_t vocabulary = -1;
+  // True if what it computes of an id may depend on the ids that it reads together with it.
+  bool reads_prompt_whole = false;
   // If it gives for several ids behind others the bits that it gives for one after another. Exporters
   // trace a graph that only goes on with one id: it may lack the mask, or the positions, of several,
-  // or the steps of a recurrent state.
+  // or the steps of a recurrent state. Without a cache nobody asks.
   enum class ReadsSeveral { kYes, kNo, kUnknown };
   std::shared_ptr<std::atomic<ReadsSeveral>> reads_several =
-      std::make_shared<std::atomic<ReadsSeveral>>(ReadsSeveral::kYes);
+      std::make_shared<std::atomic<ReadsSeveral>>(ReadsSeveral::kUnknown);
 };
 
 // The sessions of a model that generates.

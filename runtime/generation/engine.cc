@@ -20,8 +20,9 @@ TokenIds CertainIds(const Job::Line& line) {
 // How many ids of a prompt a step reads that has place for `room`.
 size_t Piece(const Job& job, const Job::Line& line, size_t room, bool is_first) {
   // In pieces a row without a cache would read the same ids again and again.
-  if (!line.row->has_cache())
+  if (!line.row->has_cache() || line.row->reads_prompt_whole()) {
     return is_first || line.unread.size() <= room ? line.unread.size() : 0;
+  }
   const auto most = static_cast<size_t>(job.settings().config.prefill_chunk_size);
   return std::min({line.unread.size(), room, most > 0 ? most : room});
 }
@@ -127,7 +128,7 @@ bool Engine::WaitsForAlike(const Job& job, int64_t shared) const {
     if (!other->reads_prompt() || !other->shares_prefixes()) continue;
     if (other->has_started()) {
       const Row& row = *other->lines()[0].row;
-      if (!row.has_cache() || !row.can_rewind()) continue;
+      if (!row.has_cache() || !row.can_rewind() || row.reads_prompt_whole()) continue;
     }
     if (CommonPrefix(ids, other->prompt()) >= shared + kWorthAStep) return true;
   }

@@ -21,13 +21,16 @@ using Reader = std::function<absl::Status(const Json&, GenerationConfig&)>;
 
 template <typename T>
 Reader Into(T GenerationConfig::* member) {
-  return [member](const Json& json, GenerationConfig& config) {
-    return gen::Read(json, config.*member);
+  return [member](const Json& json, GenerationConfig& config) -> absl::Status {
+    if (!json.is_null()) return gen::Read(json, config.*member);
+    config.*member = GenerationConfig().*member;
+    return absl::OkStatus();
   };
 }
 
 // transformers also takes a list with an id for each row of a batch.
 absl::Status ReadStart(const Json& json, GenerationConfig& config) {
+  if (json.is_null()) return Into(&GenerationConfig::decoder_start_token_id)(json, config);
   TokenIds ids;
   ATTNRUN_RETURN_IF_ERROR(gen::Read(json, ids));
   if (ids.size() != 1) {
@@ -296,8 +299,9 @@ absl::Status CheckIds(const GenerationConfig& c) {
 absl::Status gen::UpdateGenerationConfig(const Json& object, bool strict,
                                          GenerationConfig& config) {
   for (const auto& [name, value] : *object.As<Json::Object>()) {
-    if (value.is_null()) continue;
     const auto reader = Readers().find(name);
+    // A file of the folder means by null that it has no such setting, the caller that it wants none.
+    if (value.is_null() && (!strict || reader == Readers().end())) continue;
     if (reader != Readers().end()) {
       ATTNRUN_RETURN_IF_ERROR(Annotate(reader->second(value, config), name));
     } else if (!HasNoEffect(name, value)) {

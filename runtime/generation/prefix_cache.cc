@@ -17,7 +17,7 @@ bool IsCovered(const Row& row, const Row& other) {
 }  // namespace
 
 int64_t SharedPrefix(const Row& row, absl::Span<const int64_t> ids) {
-  if (!row.has_cache()) return 0;
+  if (!row.has_cache() || row.reads_prompt_whole()) return 0;
   const int64_t shared = CommonPrefix(row.ids(), ids);
   const bool is_whole = shared == static_cast<int64_t>(row.ids().size());
   return is_whole || row.can_rewind() ? shared : 0;
@@ -39,7 +39,7 @@ const Row* PrefixCache::Find(absl::Span<const int64_t> ids) {
 
 void PrefixCache::Insert(std::unique_ptr<Row> row) {
   const size_t bytes = row->byte_size();
-  if (!row->has_cache() || row->ids().empty() || bytes > most_bytes_) return;
+  if (SharedPrefix(*row, row->ids()) == 0 || bytes > most_bytes_) return;
   for (auto old = rows_.begin(); old != rows_.end();) {
     const auto next = std::next(old);
     if (IsCovered(*row, **old)) return;

@@ -17,6 +17,7 @@ class FakeRow : public Row {
   bool has_cache() const override { return cached; }
   bool can_rewind() const override { return rewinds; }
   bool reads_guesses() const override { return rewinds; }
+  bool reads_prompt_whole() const override { return whole; }
   absl::Status Rewind(int64_t length) override {
     read.resize(static_cast<size_t>(length));
     return absl::OkStatus();
@@ -31,6 +32,7 @@ class FakeRow : public Row {
   TokenIds read;
   bool cached = true;
   bool rewinds = true;
+  bool whole = false;
 };
 
 // A decoder whose logits follow from all that a row has read, by a formula that a test can repeat:
@@ -41,6 +43,11 @@ class FakeDecoder : public Decoder {
   explicit FakeDecoder(int64_t vocabulary) : vocabulary_(vocabulary) {}
 
   static std::unique_ptr<Row> NewRow() { return std::make_unique<FakeRow>(); }
+  static std::unique_ptr<Row> NewWholeRow() {
+    auto row = std::make_unique<FakeRow>();
+    row->whole = true;
+    return row;
+  }
 
   Logits LogitsBehind(const TokenIds& ids) const {
     int64_t hash = 7;

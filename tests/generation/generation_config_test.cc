@@ -48,6 +48,18 @@ TEST(GenerationConfigTest, RefusesSettingsOutOfRange) {
   }
 }
 
+TEST(GenerationConfigTest, NullOfTheCallerTakesASettingBack) {
+  constexpr absl::string_view kNull = R"({"forced_eos_token_id": null, "temperature": null})";
+  GenerationConfig config;
+  config.forced_eos_token_id = {2};
+  config.temperature = 0.5;
+  ASSERT_EQ(UpdateGenerationConfig(kNull, false, config), absl::OkStatus());
+  EXPECT_EQ(config.temperature, 0.5);
+  ASSERT_EQ(UpdateGenerationConfig(kNull, true, config), absl::OkStatus());
+  EXPECT_EQ(config.temperature, GenerationConfig().temperature);
+  EXPECT_EQ(config.forced_eos_token_id, GenerationConfig().forced_eos_token_id);
+}
+
 TEST(GenerationConfigTest, TheSmallestTemperatureKeepsScoresFinite) {
   GenerationConfig config;
   ASSERT_EQ(UpdateGenerationConfig(R"({"do_sample": true, "temperature": 1.2e-38, "top_k": 2})",

@@ -41,6 +41,16 @@ TEST(PrefixCacheTest, WithoutRewindingOnlyWholeRowsCount) {
   EXPECT_EQ(Found(cache, {1, 2, 9}), TokenIds({1, 2}));
 }
 
+TEST(PrefixCacheTest, ARowThatReadsItsPromptWholeServesNoOther) {
+  auto row = std::make_unique<FakeRow>();
+  row->read = {1, 2, 3};
+  row->whole = true;
+  EXPECT_EQ(SharedPrefix(*row, {1, 2, 3, 9}), 0);
+  PrefixCache cache(1000);
+  cache.Insert(std::move(row));
+  EXPECT_EQ(cache.byte_size(), 0u);
+}
+
 TEST(PrefixCacheTest, TheRowThatWasLeastRecentlyUsedMakesPlace) {
   PrefixCache cache(60);
   cache.Insert(RowOf({1, 2}));

@@ -108,6 +108,23 @@ TEST(SchedulerTest, AStepReadsNoMoreIdsThanAllowed) {
   EXPECT_EQ(decoder.most_rows, 3u);
 }
 
+TEST(SchedulerTest, APromptThatIsReadWholeIsReadInOneStepByEachRequest) {
+  const FakeDecoder decoder(kVocabulary);
+  GeneratorOptions options;
+  options.max_step_tokens = 10;
+  Scheduler scheduler(decoder, {}, options);
+  SearchSettings settings;
+  settings.config.prefill_chunk_size = 4;
+  for (int i = 0; i < 2; ++i) {
+    std::vector<Task> tasks = TasksOf({TokenIds(25, 1)}, kNew);
+    tasks[0].new_row = [](int64_t) { return FakeDecoder::NewWholeRow(); };
+    GenerationResult result;
+    ASSERT_TRUE(scheduler.Run(std::move(tasks), settings, {}, nullptr, result).ok());
+    EXPECT_EQ(result.reused_tokens, 0);
+  }
+  EXPECT_EQ(decoder.most_ids, 25u);
+}
+
 TEST(SchedulerTest, ASecondRequestDoesNotReadTheSamePrefix) {
   const FakeDecoder decoder(kVocabulary);
   Scheduler scheduler(decoder, {}, {});
