@@ -93,8 +93,14 @@ absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& option
   ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
   Frame frame;
   ATTNRUN_ASSIGN_OR_RETURN(frame.opsets, ReadOpsets(proto.opset_import()));
+  // In proportion to the file, as constants that are folded.
+  constexpr int64_t kAlways = int64_t{256} << 20;
+  constexpr int64_t kTimes = 16;
+  int64_t dense_left = std::min(options.limits.folded_bytes,
+                                kAlways + kTimes * static_cast<int64_t>(source.bytes.size()));
   ModelContext context;
   context.source = source;
+  context.source.dense_left = &dense_left;
   context.ir_version = proto.ir_version();
   context.options = &options;
   ATTNRUN_RETURN_IF_ERROR(context.functions.Add(proto.functions()));

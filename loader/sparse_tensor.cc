@@ -53,6 +53,20 @@ absl::Status Scatter(const Tensor& values, const std::vector<int64_t>& positions
   return absl::OkStatus();
 }
 
+// Counts the dense form of a sparse tensor; kResourceExhausted if it is too large.
+absl::Status CountDense(DataType type, const Shape& shape, const TensorSource& source) {
+  if (source.dense_left == nullptr) return absl::OkStatus();
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
+  const int64_t width = BitWidth(type) / 8;
+  if (count > *source.dense_left / width) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("sparse tensors take too much memory: this one has ", count, " elements, and ",
+                     *source.dense_left, " bytes are left"));
+  }
+  *source.dense_left -= count * width;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
@@ -70,6 +84,7 @@ absl::StatusOr<Tensor> ReadSparseTensor(const onnx::SparseTensorProto& proto,
         absl::StrCat("expected one sparse value per index, but found the values ",
                      TypeAndShape(values), " and the indices ", TypeAndShape(indices)));
   }
+  ATTNRUN_RETURN_IF_ERROR(CountDense(values.type(), shape, source));
   ATTNRUN_ASSIGN_OR_RETURN(Tensor dense, Tensor::Allocate(values.type(), shape));
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> positions, Positions(indices, shape));
   ATTNRUN_RETURN_IF_ERROR(Scatter(values, positions, dense));

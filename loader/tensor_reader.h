@@ -20,6 +20,8 @@ struct TensorSource {
   std::shared_ptr<const void> keep_alive;
   // If null, external data is refused.
   ExternalData* external = nullptr;
+  // Bytes that the dense forms of sparse tensors may still take, all together. If null, any number.
+  int64_t* dense_left = nullptr;
 };
 
 // The tensor of a TensorProto that was parsed from a skeleton: a view of its source if its elements

@@ -82,8 +82,29 @@ class CacheConversion {
       Node* const node = path_[i]->producer();
       for (const int input : MovedInputs(*node)) {
         if (node->input(input) == path_[i - 1]) continue;
-        ATTNRUN_ASSIGN_OR_RETURN(Value * narrow, Convert(node->input(input), type_));
+        Value* const update = node->input(input);
+        const std::vector<Node*> readers = update->consumers();
+        ATTNRUN_ASSIGN_OR_RETURN(Value * narrow, Convert(update, type_));
         graph_.SetInput(node, input, narrow);
+        ATTNRUN_RETURN_IF_ERROR(RoundForOthers(update, readers, narrow));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Lets other nodes that join the update to the cache read it rounded, too: where a layer with a
+  // window keeps less than its attention reads, the two are joined for each.
+  absl::Status RoundForOthers(const Value* update, const std::vector<Node*>& readers,
+                              Value* narrow) {
+    Value* wide = nullptr;
+    for (Node* const node : readers) {
+      if (absl::c_linear_search(path_, node->output(0))) continue;
+      for (const int input : MovedInputs(*node)) {
+        if (node->input(input) != update) continue;
+        if (wide == nullptr) {
+          ATTNRUN_ASSIGN_OR_RETURN(wide, Convert(narrow, DataType::kFloat));
+        }
+        graph_.SetInput(node, input, wide);
       }
     }
     return absl::OkStatus();
@@ -91,7 +112,7 @@ class CacheConversion {
 
   // True if the node reads the type of the cache at this input.
   bool TakesNarrow(const Node& node, size_t input) const {
-    if (node.qualified_op_type() == "attnrun.Attention") {
+    if (opt::IsFusedAttention(node)) {
       return input == FusedAttention::kKey || input == FusedAttention::kValue;
     }
     if (opt::IsOp(&node, "Shape") || opt::IsOp(&node, "Size")) return !has_scales();

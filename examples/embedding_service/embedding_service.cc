@@ -14,6 +14,7 @@
 #include <deque>
 #include <future>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -217,7 +218,11 @@ class Runner {
 // ---- JSON ----
 
 absl::StatusOr<attnrun::Tensor> ReadTensor(const attnrun::ValueInfo& info, const Json& json) {
-  const auto shape = json.at("shape").get<std::vector<int64_t>>();
+  const Json& extents = json.at("shape");
+  const bool whole = std::all_of(extents.begin(), extents.end(),
+                                 [](const Json& extent) { return extent.is_number_integer(); });
+  if (!whole) return absl::InvalidArgumentError("a shape is no list of integers");
+  const auto shape = extents.get<std::vector<int64_t>>();
   if (info.type == attnrun::DataType::kInt64) {
     return attnrun::Tensor::Of<int64_t>(shape, json.at("data").get<Ids>());
   }
@@ -242,9 +247,12 @@ Json TensorJson(const attnrun::Tensor& tensor) {
 }
 
 absl::StatusOr<Ids> ReadIds(const Json& json) {
-  const bool are_ids = json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& id) {
-                         return id.is_number_integer();
-                       });
+  const bool are_ids =
+      json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& id) {
+        // Beyond it the number would wrap around.
+        constexpr auto kLargest = std::numeric_limits<int64_t>::max();
+        return id.is_number_unsigned() ? id.get<uint64_t>() <= kLargest : id.is_number_integer();
+      });
   if (!are_ids) return absl::InvalidArgumentError("a sequence of input_ids is no list of integers");
   return json.get<Ids>();
 }
@@ -335,15 +343,18 @@ class Service {
     return server_.listen_after_bind();
   }
 
-  // Refuses new requests with 503, waits until all that were accepted are answered and none has come
-  // for a while, and ends Serve().
+  // Refuses new requests with 503, waits until all that were accepted are answered, then until none
+  // has come for a while, at most some seconds, and ends Serve().
   void Drain() {
     server_.wait_until_ready();
     draining_ = true;
+    constexpr auto kStep = std::chrono::milliseconds(20);
+    while (accepted_ > 0) std::this_thread::sleep_for(kStep);
     constexpr int kQuietSteps = 20;
-    for (int quiet = 0; quiet < kQuietSteps; ++quiet) {
+    constexpr int kMostSteps = 250;
+    for (int quiet = 0, steps = 0; quiet < kQuietSteps && steps < kMostSteps; ++quiet, ++steps) {
       const int64_t before = answered_;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(kStep);
       if (metrics_.active > 0 || answered_ != before) quiet = -1;
     }
     server_.stop();
@@ -371,6 +382,9 @@ class Service {
   }
 
   absl::StatusOr<Json> Handle(const Handler& handle, const std::string& body) {
+    // Counted before it is asked whether the service drains, so that none is missed.
+    ++accepted_;
+    const std::shared_ptr<void> end(nullptr, [this](void*) { --accepted_; });
     if (draining_) return absl::UnavailableError("the service is shutting down");
     try {
       return handle(Json::parse(body));
@@ -459,6 +473,7 @@ class Service {
   Metrics metrics_;
   Runner runner_;
   std::atomic<bool> draining_ = false;
+  std::atomic<int64_t> accepted_ = 0;
   std::atomic<int64_t> answered_ = 0;
   httplib::Server server_;
 };

@@ -58,7 +58,7 @@ absl::Status Loop::Reference(OpContext& context) const {
   if (static_cast<size_t>(context.num_outputs()) < num_carried) {
     return CheckResultCount(num_carried, context.num_outputs());
   }
-  std::vector<std::vector<Tensor>> scanned(context.num_outputs() - num_carried);
+  std::vector<Slices> scanned(context.num_outputs() - num_carried, Slices(context.allocator()));
   for (int64_t iteration = 0; iteration < limit; ++iteration) {
     ATTNRUN_ASSIGN_OR_RETURN(const bool go_on, ReadCondition(condition));
     if (!go_on) break;
@@ -71,14 +71,14 @@ absl::Status Loop::Reference(OpContext& context) const {
     condition = std::move(results[0]);
     for (size_t i = 0; i < num_carried; ++i) carried[i] = std::move(results[1 + i]);
     for (size_t i = 0; i < scanned.size(); ++i) {
-      scanned[i].push_back(std::move(results[1 + num_carried + i]));
+      ATTNRUN_RETURN_IF_ERROR(scanned[i].Add(std::move(results[1 + num_carried + i])));
     }
   }
   for (size_t i = 0; i < num_carried; ++i) {
     context.SetOutput(static_cast<int>(i), std::move(carried[i]));
   }
   for (size_t i = 0; i < scanned.size(); ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(Tensor stacked, Stack(scanned[i], 0, context.allocator()));
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor stacked, Stack(scanned[i].tensors(), 0, context.allocator()));
     context.SetOutput(static_cast<int>(num_carried + i), std::move(stacked));
   }
   return absl::OkStatus();

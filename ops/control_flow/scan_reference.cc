@@ -37,7 +37,7 @@ absl::Status Scan::Reference(OpContext& context) const {
   }
   std::vector<Tensor> state;
   for (int i = 0; i < num_state; ++i) state.push_back(context.input(i));
-  std::vector<std::vector<Tensor>> scanned(context.num_outputs() - num_state);
+  std::vector<Slices> scanned(context.num_outputs() - num_state, Slices(context.allocator()));
   for (int64_t step = 0; step < length; ++step) {
     std::vector<Tensor> inputs = std::move(state);
     for (int64_t i = 0; i < num_scan_inputs_; ++i) {
@@ -54,15 +54,14 @@ absl::Status Scan::Reference(OpContext& context) const {
     }
     state.assign(results.begin(), results.begin() + num_state);
     for (size_t i = 0; i < scanned.size(); ++i) {
-      std::vector<Tensor>& slices = scanned[i];
-      const bool reverse = At(output_directions_, i) != 0;
-      slices.insert(reverse ? slices.begin() : slices.end(), results[num_state + i]);
+      ATTNRUN_RETURN_IF_ERROR(scanned[i].Add(results[num_state + i]));
     }
   }
   for (int i = 0; i < num_state; ++i) context.SetOutput(i, std::move(state[i]));
   for (size_t i = 0; i < scanned.size(); ++i) {
+    if (At(output_directions_, i) != 0) scanned[i].Reverse();
     ATTNRUN_ASSIGN_OR_RETURN(Tensor stacked,
-                             Stack(scanned[i], At(output_axes_, i), context.allocator()));
+                             Stack(scanned[i].tensors(), At(output_axes_, i), context.allocator()));
     context.SetOutput(static_cast<int>(num_state + i), std::move(stacked));
   }
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
@@ -21,6 +22,19 @@ absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index,
   shape.erase(shape.begin() + axis);
   strides.erase(strides.begin() + axis);
   return tensor.View(shape, strides, offset).Dense(allocator);
+}
+
+absl::Status Slices::Add(Tensor slice) {
+  constexpr size_t kAtATime = 4096;
+  // A tensor, and the block of memory that its elements are in.
+  constexpr size_t kOverhead = sizeof(Tensor) + 64;
+  tensors_.push_back(std::move(slice));
+  if (tensors_.size() % kAtATime == 0) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        counted_.emplace_back(),
+        Tensor::Allocate(DataType::kUint8, {kAtATime * kOverhead}, allocator_));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> Stack(const std::vector<Tensor>& slices, int64_t axis,

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_CONTROL_FLOW_SLICES_H_
 #define ATTNRUN_OPS_CONTROL_FLOW_SLICES_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,6 +13,23 @@ namespace attnrun::ops {
 // The slice at `index` along `axis`, dense and without that axis. Preconditions: axis and index are
 // within the tensor.
 absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index, Allocator& allocator);
+
+// The slices of an output of a loop, one for each run of its body. What each takes beside its
+// elements counts as memory of the run, too: of the smallest there may be very many.
+class Slices {
+ public:
+  explicit Slices(Allocator& allocator) : allocator_(allocator) {}
+
+  absl::Status Add(Tensor slice);
+  void Reverse() { std::reverse(tensors_.begin(), tensors_.end()); }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  Allocator& allocator_;
+  std::vector<Tensor> tensors_;
+  // Memory that is counted and not used.
+  std::vector<Tensor> counted_;
+};
 
 // Stacks `slices`, which must agree in type and shape, along a new axis. No slices give an empty
 // float tensor [0].

@@ -121,9 +121,14 @@ attnrun_status* attnrun_session_load(const char* path, const attnrun_session_opt
 attnrun_status* attnrun_session_load_bytes(const void* bytes, size_t size,
                                            const attnrun_session_options* options,
                                            attnrun_session** session) {
-  return Give(bytes, options, session, [&](const attnrun::SessionOptions& settings) {
-    return attnrun::Session::LoadBytes({static_cast<const char*>(bytes), size}, settings);
-  });
+  return Give(bytes, options, session,
+              [&](const attnrun::SessionOptions& settings) -> absl::StatusOr<attnrun::Session> {
+                const absl::string_view all;
+                if (size > all.max_size())
+                  return absl::InvalidArgumentError("size is no number of bytes");
+                return attnrun::Session::LoadBytes({static_cast<const char*>(bytes), size},
+                                                   settings);
+              });
 }
 
 void attnrun_session_free(attnrun_session* session) { delete session; }

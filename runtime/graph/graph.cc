@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -204,16 +205,29 @@ void Graph::SetInput(Node* node, size_t index, Value* value) {
   if (value != nullptr) value->consumers_.push_back(node);
 }
 
-void Graph::ReplaceUses(Value* from, Value* to) {
-  for (Node* node : std::vector<Node*>(from->consumers_)) {
-    for (size_t i = 0; i < node->inputs_.size(); ++i) {
-      if (node->inputs_[i] == from) SetInput(node, i, to);
+void Graph::ClearInputs(Node* node) {
+  // A node may read a value thousands of times in a row.
+  Value* before = nullptr;
+  for (Value*& value : node->inputs_) {
+    if (value != nullptr && value != before) {
+      std::erase(value->consumers_, node);
+      for (const Value* implicit : node->implicit_inputs_) {
+        if (implicit == value) value->consumers_.push_back(node);
+      }
     }
-    for (Value*& value : node->implicit_inputs_) {
-      if (value != from) continue;
-      value = to;
-      EraseOne(from->consumers_, node);
-      to->consumers_.push_back(node);
+    before = std::exchange(value, nullptr);
+  }
+}
+
+void Graph::ReplaceUses(Value* from, Value* to) {
+  // All at once: a value may have hundreds of thousands of consumers.
+  for (Node* node : std::exchange(from->consumers_, {})) {
+    for (auto* const slots : {&node->inputs_, &node->implicit_inputs_}) {
+      for (Value*& value : *slots) {
+        if (value != from) continue;
+        value = to;
+        to->consumers_.push_back(node);
+      }
     }
     for (const auto& [name, attribute] : node->attributes_) {
       const auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute);
@@ -227,11 +241,8 @@ void Graph::ReplaceUses(Value* from, Value* to) {
 }
 
 void Graph::RemoveNode(Node* node) {
-  for (const auto* slots : {&node->inputs_, &node->implicit_inputs_}) {
-    for (Value* value : *slots) {
-      if (value != nullptr) EraseOne(value->consumers_, node);
-    }
-  }
+  for (Value* value : node->implicit_inputs_) EraseOne(value->consumers_, node);
+  ClearInputs(node);
   for (const Value* value : node->outputs_) {
     if (value == nullptr) continue;
     auto entry = values_.extract(value->name_);

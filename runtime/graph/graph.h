@@ -161,6 +161,8 @@ class Graph {
   // holds the subgraphs.
   void TidyCaptures(Node* node);
   void SetInput(Node* node, size_t index, Value* value);
+  // Makes the node read nothing, but for what its subgraphs capture.
+  void ClearInputs(Node* node);
   // Makes every consumer and graph output that reads `from` read `to`.
   void ReplaceUses(Value* from, Value* to);
   // Precondition: no output of the node is read.

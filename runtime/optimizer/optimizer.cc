@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -63,17 +65,35 @@ std::vector<Phase> ChosenPhases(const OptimizerOptions& options) {
   return phases;
 }
 
-// The bytes of all initializers, including those of bodies.
-int64_t ConstantBytes(const Graph& graph) {
-  int64_t bytes = 0;
+// A place in memory, from its first byte to the one behind its last.
+using Range = std::pair<const char*, const char*>;
+
+// The places of all initializers, including those of bodies.
+void FindConstants(const Graph& graph, std::vector<Range>& ranges) {
   for (const Value* value : graph.values()) {
-    if (value->constant() != nullptr) bytes += static_cast<int64_t>(value->constant()->byte_size());
+    if (value->constant() == nullptr) continue;
+    const auto* const begin = value->constant()->data<char>();
+    ranges.emplace_back(begin, begin + value->constant()->byte_size());
   }
   for (const Node* node : graph.nodes()) {
     for (const auto& [name, attribute] : node->attributes()) {
       const auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute);
-      if (body != nullptr) bytes += ConstantBytes(**body);
+      if (body != nullptr) FindConstants(**body, ranges);
     }
+  }
+}
+
+// The bytes of all initializers. Those that share bytes of a file count once.
+int64_t ConstantBytes(const Graph& graph) {
+  std::vector<Range> ranges;
+  FindConstants(graph, ranges);
+  std::ranges::sort(ranges);
+  int64_t bytes = 0;
+  const char* counted = nullptr;
+  for (const auto& [begin, end] : ranges) {
+    const char* const from = std::max(begin, counted);
+    if (end > from) bytes += end - from;
+    counted = std::max(counted, end);
   }
   return bytes;
 }
@@ -83,9 +103,7 @@ int64_t ConstantBytes(const Graph& graph) {
 int64_t FoldableBytes(const Graph& graph) {
   constexpr int64_t kAlways = int64_t{256} << 20;
   constexpr int64_t kTimes = 16;
-  // Many initializers may use the same bytes of a file, so the sum is bounded.
-  constexpr int64_t kMost = int64_t{1} << 50;
-  return kAlways + kTimes * std::min(ConstantBytes(graph), kMost);
+  return kAlways + kTimes * ConstantBytes(graph);
 }
 
 // The phases over one model: its main graph and the bodies of control flow in it.

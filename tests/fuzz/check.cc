@@ -7,6 +7,7 @@
 #include "execution/plan.h"
 #include "fuzz/closeness.h"
 #include "graph/checker.h"
+#include "graph/dump.h"
 #include "optimizer/optimizer.h"
 
 namespace attnrun::testing {
@@ -56,13 +57,16 @@ std::optional<Failure> CheckRun(const Engine& engine, const Graph& before, const
                                 const Expectation& expectation) {
   const auto actual = Run(engine.graph, inputs, engine.kernels);
   if (!expectation.known()) return std::nullopt;
-  if (!actual.ok()) return Failure{absl::StrCat(engine.name, " fails"), actual.status().ToString()};
+  const auto failure = [&](absl::string_view what, absl::string_view detail) {
+    return Failure{absl::StrCat(engine.name, what),
+                   absl::StrCat(detail, "\nit ran ", DumpText(engine.graph))};
+  };
+  if (!actual.ok()) return failure(" fails", actual.status().ToString());
   for (size_t i = 0; i < actual->size(); ++i) {
     const std::string& name = before.outputs()[i]->name();
     const std::string difference = expectation.Difference(name, (*actual)[i], engine.kernels);
     if (difference.empty()) continue;
-    return Failure{absl::StrCat(engine.name, " differs"),
-                   absl::StrCat("output '", name, "': ", difference)};
+    return failure(" differs", absl::StrCat("output '", name, "': ", difference));
   }
   return std::nullopt;
 }

@@ -383,6 +383,36 @@ const BoundedModel kGraphs[] = {
        }
        AddNode(&g, "Relu", {"x"}, {"y"}, "bad");
      }},
+    // Each Concat has one symbol more in its extent.
+    {"SumsOfManyExtents",
+     [](ModelProto&, GraphProto& g) {
+       std::string last = "x";
+       for (int i = 0; i < 1'000; ++i) {
+         const std::string other = absl::StrCat("x", i);
+         auto* input = g.add_input();
+         SetType(input, other, onnx::TensorProto::FLOAT, {0, 3});
+         input->mutable_type()
+             ->mutable_tensor_type()
+             ->mutable_shape()
+             ->mutable_dim(0)
+             ->set_dim_param(absl::StrCat("n", i));
+         const std::string all = absl::StrCat("c", i);
+         AddIntAttribute(AddNode(&g, "Concat", {last, other}, {all}), "axis", 0);
+         AddNode(&g, "Shape", {all}, {absl::StrCat("s", i)});
+         g.add_output()->set_name(absl::StrCat("s", i));
+         last = all;
+       }
+       AddNode(&g, "Relu", {last}, {"y"}, "bad");
+     }},
+    {"AValueReadHundredsOfThousandsOfTimes",
+     [](ModelProto&, GraphProto& g) {
+       Names all;
+       for (int i = 0; i < 200; ++i) {
+         all.push_back(absl::StrCat("c", i));
+         AddIntAttribute(AddNode(&g, "Concat", Names(2'000, "x"), {all.back()}), "axis", 0);
+       }
+       AddIntAttribute(AddNode(&g, "Concat", all, {"y"}, "bad"), "axis", 0);
+     }},
     {"ManyAxesOfOne",
      [](ModelProto&, GraphProto& g) {
        Declare(g, std::vector<int64_t>(5'000, 1));

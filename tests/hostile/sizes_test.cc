@@ -43,6 +43,16 @@ void MakeMatMulNBits(GraphProto& graph, int64_t k, int64_t n, int64_t block) {
   AddIntAttribute(node, "block_size", block);
 }
 
+// `count` sparse tensors of 64 MB each, of one element.
+void AddSparse(GraphProto& graph, int count) {
+  for (int i = 0; i < count; ++i) {
+    auto* sparse = graph.add_sparse_initializer();
+    sparse->add_dims(int64_t{16} << 20);
+    *sparse->mutable_values() = Floats(absl::StrCat("s", i), {1}, {1});
+    *sparse->mutable_indices() = Ints("", {0});
+  }
+}
+
 // One of ONNX Runtime's attention operators on an x of this shape.
 onnx::NodeProto* Attention(GraphProto& graph, const std::string& op, const std::vector<int64_t>& x,
                            int64_t heads, const std::vector<onnx::TensorProto>& constants = {}) {
@@ -194,6 +204,14 @@ const HostileModel kSizes[] = {
        AddNode(&g, "Resize", {"x", "", "s"}, {"y"}, "bad");
      },
      {"node 'bad' (Resize)"}},
+    {"SparseTensorsTogether",
+     [](ModelProto&, GraphProto& g) {
+       AddSparse(g, 5);
+       Bad(g, "Relu");
+     },
+     {"sparse initializer 's4': sparse tensors take too much memory: this one has 16777216 "
+      "elements"},
+     kExhausted},
     {"HeadsOverflow",
      [](ModelProto& m, GraphProto& g) {
        m.mutable_opset_import(0)->set_version(23);

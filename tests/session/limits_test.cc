@@ -134,6 +134,28 @@ TEST(LimitsTest, OfRunsOfBodies) {
   EXPECT_EQ(session.Run(inputs).status(), absl::OkStatus());
 }
 
+// Each of the slices that a Scan collects has no elements.
+TEST(LimitsTest, OfSlicesWithoutElements) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetType(graph->add_input(), "x", onnx::TensorProto::FLOAT, {int64_t{1} << 40, 0});
+  SetType(graph->add_output(), "y", onnx::TensorProto::FLOAT, {});
+  graph->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  onnx::NodeProto* scan = AddNode(graph, "Scan", {"x"}, {"y"}, "scan");
+  AddIntAttribute(scan, "num_scan_inputs", 1);
+  onnx::GraphProto* body = AddSubgraph(scan, "body");
+  body->add_input()->set_name("row");
+  AddNode(body, "Relu", {"row"}, {"done"});
+  body->add_output()->set_name("done");
+  const std::string bytes = model.SerializeAsString();
+  const auto session =
+      Session::LoadBytes(bytes, With(&Limits::run_bytes, int64_t{1} << 20)).value();
+  const Tensor x = Tensor::Allocate(DataType::kFloat, {int64_t{1} << 40, 0}).value();
+  const absl::Status status = session.Run({{"x", x}}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Message(status), HasSubstr("'scan'"));
+}
+
 TEST(LimitsTest, OfRunsThatWait) {
   // The session reads its constants in these bytes.
   const std::string bytes = SmallModel().SerializeAsString();

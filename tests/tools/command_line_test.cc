@@ -100,6 +100,13 @@ TEST_F(CommandLineTest, OutputsAreWrittenAndComparedWithExpectations) {
   EXPECT_EQ(nlohmann::json::parse(shape.out)["expect"][0]["ok"], false);
 }
 
+TEST_F(CommandLineTest, ARunIsBounded) {
+  const std::string large = "m.onnx --engine reference --dim batch=1000000";
+  ExpectRefused(large + " --memory-limit 1", 3, "16000000 bytes");
+  ExpectRefused(large + " --timeout 0.001", 3, "deadline");
+  EXPECT_EQ(Attnrun("m.onnx --timeout 60 --memory-limit 64").status, 0);
+}
+
 TEST_F(CommandLineTest, EarlierNamesOfPassesAreTaken) {
   const nlohmann::json passes = Json("passes --json");
   const auto renamed = absl::c_find_if(passes, [](const auto& p) { return !p["aliases"].empty(); });

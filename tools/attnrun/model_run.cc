@@ -54,8 +54,12 @@ absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& 
 
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const TensorMap& inputs, const RunOptions& run_options) {
+  RunOptions limited = run_options;
+  if (options.timeout.has_value()) {
+    limited.deadline = std::min(limited.deadline, absl::Now() + absl::Seconds(*options.timeout));
+  }
   const Stopwatch watch;
-  absl::StatusOr<TensorMap> outputs = model.session.Run(inputs, run_options);
+  absl::StatusOr<TensorMap> outputs = model.session.Run(inputs, limited);
   if (!outputs.ok()) {
     const bool blames_inputs = absl::IsInvalidArgument(outputs.status()) && !model.made_up.empty();
     return absl::Status(

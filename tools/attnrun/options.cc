@@ -160,6 +160,18 @@ CLI::Validator IsPass() {
       "");
 }
 
+void AddRunLimits(CLI::App& app, Options& options) {
+  app.add_option("--timeout", options.timeout, "Seconds after which a run ends with an error")
+      ->check(CLI::Range(1e-3, 1e9).description(""))
+      ->type_name("SECONDS");
+  app.add_option_function<int64_t>(
+         "--memory-limit",
+         [&](int64_t megabytes) { options.session.limits.run_bytes = megabytes << 20; },
+         "Megabytes that the tensors of a run may take; by default half of the machine's")
+      ->check(CLI::Range(1, 1 << 30).description(""))
+      ->type_name("MB");
+}
+
 void AddSessionOptions(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--engine", [&options](const std::string& name) { SetEngine(name, options); },
@@ -318,6 +330,7 @@ CLI::App& AddCommand(CLI::App& app, Options& options, const std::string& name,
   if (name == "inspect") return command;
   if (name != "fusions") AddInputOptions(command, options);
   AddSessionOptions(command, options);
+  if (name != "fusions") AddRunLimits(command, options);
   return command;
 }
 

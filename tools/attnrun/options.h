@@ -54,6 +54,8 @@ struct Options {
   std::string expect;
   Tolerance tolerance;
   bool json = false;
+  // Seconds that a run may take.
+  std::optional<double> timeout;
   std::optional<int> runs;
   std::optional<int> warmup;
   std::optional<Sweep> sweep;

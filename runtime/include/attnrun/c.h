@@ -7,7 +7,8 @@
 // Handles. A function with a handle as its last parameter, a pointer to a pointer, makes an object
 // there, which the caller frees by the attnrun_..._free function of its type; these accept NULL. If
 // the function fails, the pointer is left as it was. Pointers that getters return belong to the
-// object and live as long as it does.
+// object and live as long as it does. Getters, and setters that return nothing, need an object: they
+// do not check for NULL.
 //
 // Errors. A function that can fail returns NULL, which means that all is well, or an attnrun_status,
 // which the caller frees. No C++ exception leaves a function. When no memory is left, even for a

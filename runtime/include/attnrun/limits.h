@@ -21,7 +21,9 @@ struct Limits {
   // Nodes that calls of the model's functions expand to, all together.
   int64_t function_nodes = 100'000;
   // Bytes that the optimizer may compute beforehand, all together. Beyond that the nodes stay, which
-  // is no error. The bytes are limited to 256 MB and 16 times the initializers in any case.
+  // is no error. The bytes are limited to 256 MB and 16 times the initializers in any case. Sparse
+  // tensors, which are loaded as dense ones, may take as many, and no more than 256 MB and 16 times the
+  // file.
   int64_t folded_bytes = kNone;
 
   // The next three bound each run. Allocator::Heap() has a limit of its own for all.

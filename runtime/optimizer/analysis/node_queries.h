@@ -26,6 +26,11 @@ inline bool IsLinear(const Node& node) {
   return node.op_type() == "Linear" && node.domain() == "attnrun";
 }
 
+// True for attnrun.Attention.
+inline bool IsFusedAttention(const Node& node) {
+  return node.op_type() == "Attention" && node.domain() == "attnrun";
+}
+
 // True for null, which stands for an optional input that is left out.
 inline bool IsConstantOrLeftOut(const Value* value) {
   return value == nullptr || value->is_constant();

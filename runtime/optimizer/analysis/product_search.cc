@@ -36,7 +36,7 @@ class ProductSearch {
     constexpr int kMaxForward = 12;
     if (depth > kMaxForward || !visited_.insert(value).second) return false;
     return absl::c_any_of(value->consumers(), [&](const Node* node) {
-      if (node->qualified_op_type() == "attnrun.Attention") return fused_counts_;
+      if (IsFusedAttention(*node)) return fused_counts_;
       if (!node->domain().empty()) return false;
       // The standard's Attention contains two products.
       if (IsProductOfComputed(*node) || node->op_type() == "Attention") return true;

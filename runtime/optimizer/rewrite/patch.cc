@@ -225,7 +225,7 @@ absl::StatusOr<int> Patch::Apply() {
   }
   for (Node* node : superseded_) {
     // Detach the inputs first: superseded nodes are in the matcher's order, not in the graph's.
-    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+    context_.graph.ClearInputs(node);
   }
   for (Node* node : superseded_) context_.Remove(node);
   HashSet<const Value*> named;
@@ -244,7 +244,7 @@ absl::StatusOr<int> Patch::Apply() {
 
 void Patch::Discard() {
   for (Node* node : added_) {
-    for (size_t i = 0; i < node->inputs().size(); ++i) context_.graph.SetInput(node, i, nullptr);
+    context_.graph.ClearInputs(node);
   }
   for (Node* node : added_) context_.Remove(node);
   for (Value* value : constants_) context_.Remove(value);
@@ -259,7 +259,8 @@ absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node
     Patch patch(context);
     if (!propose(node, patch)) continue;
     if (const Value* const lost = patch.LostOperand()) {
-      context.Miss(*node, absl::StrCat(Quoted(lost->name()), " is also read from outside"));
+      context.Miss(*node,
+                   absl::StrCat(Quoted(lost->name()), ", which would go away, is an operand, too"));
       continue;
     }
     removed.insert(patch.superseded().begin(), patch.superseded().end());

@@ -2,22 +2,22 @@
 #include "optimizer/rewrite/pattern.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "ops/interface/registry.h"
 #include "optimizer/analysis/reduction.h"
 
 namespace attnrun::opt {
 namespace {
 
-bool IsCommutative(absl::string_view op_type) {
-  static constexpr std::array<absl::string_view, 7> kOps = {"Add", "Mul", "Min",  "Max",
-                                                            "And", "Or",  "Equal"};
-  return absl::c_linear_search(kOps, op_type);
+// Max and Min commute but for the sign of 0.
+bool MayBeSwapped(const Node& node) {
+  return node.inputs().size() == 2 &&
+         (ops::TraitsOf(node).commutes || node.op_type() == "Max" || node.op_type() == "Min");
 }
 
 bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool swapped, Facts& facts,
@@ -88,7 +88,7 @@ Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** captur
     const size_t with_node = nodes.size();
     if (MatchInputs(*node, inputs, false, facts, nodes)) return true;
     nodes.resize(with_node);
-    return inputs.size() == 2 && IsCommutative(op_type) &&
+    return inputs.size() == 2 && MayBeSwapped(*node) &&
            MatchInputs(*node, inputs, true, facts, nodes);
   });
 }

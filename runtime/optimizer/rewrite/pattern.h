@@ -55,8 +55,8 @@ Pattern Number(double number, double relative = 1e-3);
 Pattern Uniform(double number);
 // Any constant; captures the value.
 Pattern Constant(Value** capture);
-// The first output of a node of the standard domain that has these inputs and no others. The two
-// inputs of Add, Mul, Min, Max, And, Or and Equal may be in either order.
+// The first output of a node of the standard domain that has these inputs and no others. Two inputs
+// of Max, Min or an operator that commutes (traits.h) may be in either order.
 Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture = nullptr);
 // The last input of an Op: any number of further inputs, or none.
 Pattern Rest();

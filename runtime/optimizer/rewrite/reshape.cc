@@ -81,6 +81,7 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
 
 Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
                     absl::Span<Value* const> like) {
+  if (extents.empty()) return patch.Ints({});
   std::vector<Value*> parts;
   for (const SymInt& extent : extents) {
     Value* part = ExtentOperand(patch, facts, extent, like);

@@ -58,7 +58,7 @@ std::vector<Source> PartsOf(const Node& concat, RuleContext& context) {
   for (Value* input : concat.inputs()) {
     // Its probabilities, if they are read, would have to be joined as well.
     auto part = FindSource(input, context, [](const Node& node) {
-      return node.qualified_op_type() == "attnrun.Attention" && node.output(1) == nullptr;
+      return IsFusedAttention(node) && node.output(1) == nullptr;
     });
     if (!part.has_value() || part->factor != 1) return {};
     if (!parts.empty() && !(part->view == parts[0].view)) return {};

@@ -47,7 +47,10 @@ bool MayFold(const Graph& graph, const Node& node) {
     if (std::holds_alternative<std::shared_ptr<Graph>>(attribute)) return false;
   }
   for (const Value* value : node.inputs()) {
-    if (value != nullptr && !value->is_constant()) return false;
+    if (value == nullptr) continue;
+    if (!value->is_constant()) return false;
+    // The texts of strings, which may grow, do not count as bytes of a tensor.
+    if (value->constant()->type() == DataType::kString) return false;
   }
   // A graph output keeps its producer: the outputs of a model are not renamed.
   return std::none_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/cleanup/extent_sources.h"
 
+#include <iterator>
+#include <vector>
+
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -105,7 +108,10 @@ ExtentSources::ExtentSources(RuleContext& context, absl::Span<Node* const> order
 
 bool ExtentSources::HaveAll(absl::Span<const SymInt> extents, const Node& node) const {
   return absl::c_all_of(extents, [&](const SymInt& extent) {
-    return absl::c_all_of(extent.Terms(), [&](const SymInt& term) {
+    const std::vector<SymInt> terms = extent.Terms();
+    // There may be a number besides.
+    if (std::ssize(terms) >= kMostTerms) return false;
+    return absl::c_all_of(terms, [&](const SymInt& term) {
       if (term.constant().has_value()) return true;
       const auto found = sources_.find(Single(term).ToString());
       const Value* const value = found == sources_.end() ? nullptr : ValueOf(found->second);

@@ -45,11 +45,14 @@ class ExtentSources {
   void Add(Value* value, Facts& facts, bool products = true);
   bool IsProduct(const SymInt& term) const;
   Value* Read(Patch& patch, const SymInt& extent) const;
+  // The most terms of a sum that is read.
+  static constexpr int kMostTerms = 8;
+
   // Null if the value has been removed.
   Value* ValueOf(const Source& source) const;
   const Source& SourceOf(const SymInt& term) const;
   Value* ReadSource(Patch& patch, const SymInt& term) const;
-  bool IsRead(const Value* value, int terms = 8) const;
+  bool IsRead(const Value* value, int terms = kMostTerms) const;
   bool IsSource(const Node& shape) const;
 
   const Graph& graph_;

@@ -36,6 +36,8 @@ bool FoldKnown(RuleContext& context, Node* node, Patch& patch) {
   if (!ints.has_value()) return false;
   Shape shape;
   if (!facts.dims->empty()) shape.push_back(static_cast<int64_t>(ints->size()));
+  // A node that fails, such as a Squeeze of no elements, has no value.
+  if (facts.dims->empty() && ints->size() != 1) return false;
   return patch.Substitute(node, patch.Constant(value->name(), FromInts(facts.type, shape, *ints)));
 }
 

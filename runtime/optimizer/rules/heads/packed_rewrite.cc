@@ -89,7 +89,7 @@ bool PackedRewrite::AreOthers(const View& view) const {
 bool PackedRewrite::ReadsOtherColumns(const Node& reader) const {
   Facts& facts = context_.facts;
   const View base = View::Dense(*facts.DimsOf(base_));
-  if (reader.qualified_op_type() == "attnrun.Attention") {
+  if (IsFusedAttention(reader)) {
     for (size_t i = 0; i < reader.inputs().size(); ++i) {
       if (reader.input(i) != base_) continue;
       if (i >= ops::FusedAttention::kLayoutNames.size()) return false;

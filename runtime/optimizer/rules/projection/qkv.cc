@@ -71,9 +71,7 @@ class ProjectionSearch {
 // one Concat joins, in its order.
 std::vector<std::vector<Node*>> AttentionGroups(const std::vector<Node*>& order,
                                                 RuleContext& context) {
-  const auto is_attention = [](const Node& node) {
-    return node.qualified_op_type() == "attnrun.Attention";
-  };
+  const auto is_attention = [](const Node& node) { return IsFusedAttention(node); };
   std::vector<std::vector<Node*>> groups;
   HashMap<const Node*, size_t> group_of;
   for (Node* node : order) {

@@ -26,7 +26,7 @@ SymInt Positions(const Node& node, int input, Facts& facts) {
 // The attribute `causal` of an Attention that computes the selected queries alone; nullopt for
 // other nodes, and if no value of it describes where these queries stand among the keys.
 std::optional<int64_t> CausalOfSelected(const Node& node, SelectedPlace place, Facts& facts) {
-  if (node.qualified_op_type() != "attnrun.Attention") return std::nullopt;
+  if (!IsFusedAttention(node)) return std::nullopt;
   const int64_t causal = AttributeOr<int64_t>(node, "causal", 0);
   const SymInt queries = Positions(node, ops::FusedAttention::kQuery, facts);
   const bool square = queries == Positions(node, ops::FusedAttention::kKey, facts) &&
