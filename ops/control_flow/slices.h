@@ -14,8 +14,8 @@ namespace attnrun::ops {
 // within the tensor.
 absl::StatusOr<Tensor> SliceAt(const Tensor& tensor, int axis, int64_t index, Allocator& allocator);
 
-// The slices of an output of a loop, one for each run of its body. What each takes beside its
-// elements counts as memory of the run, too: of the smallest there may be very many.
+// The slices of an output of a loop, one for each run of its body. The memory that a slice takes
+// beside its elements counts for the run, too: there may be very many slices without any.
 class Slices {
  public:
   explicit Slices(Allocator& allocator) : allocator_(allocator) {}

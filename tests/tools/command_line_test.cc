@@ -101,10 +101,21 @@ TEST_F(CommandLineTest, OutputsAreWrittenAndComparedWithExpectations) {
 }
 
 TEST_F(CommandLineTest, ARunIsBounded) {
-  const std::string large = "m.onnx --engine reference --dim batch=1000000";
-  ExpectRefused(large + " --memory-limit 1", 3, "16000000 bytes");
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("graph");
+  Declare(*graph.add_input(), "x", onnx::TensorProto::FLOAT, {"rows", "4"});
+  Declare(*graph.add_output(), "y", onnx::TensorProto::FLOAT, {"rows", "4"});
+  AddNode(graph, "Softmax", "slow", "x", "p");
+  AddNode(graph, "Exp", "next", "p", "y");
+  WriteAll(folder_ / "two.onnx", model.SerializeAsString());
+  const std::string large = "two.onnx --engine reference --dim rows=500000";
+  ExpectRefused(large + " --memory-limit 1", 3, "8000000 bytes");
+  // A deadline is looked at between two nodes.
   ExpectRefused(large + " --timeout 0.001", 3, "deadline");
-  EXPECT_EQ(Attnrun("m.onnx --timeout 60 --memory-limit 64").status, 0);
+  EXPECT_EQ(Attnrun("two.onnx --timeout 60 --memory-limit 64").status, 0);
 }
 
 TEST_F(CommandLineTest, EarlierNamesOfPassesAreTaken) {
