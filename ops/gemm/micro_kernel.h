@@ -42,8 +42,8 @@ struct PanelProduct {
   bool padded;
   // The length of a segment.
   int64_t k;
-  // Sums are cut into blocks that are added one by one: either a segment has this many blocks, as
-  // even as possible, or a block has this many segments. One of them is 1.
+  // Sums are cut into blocks that are added one by one: either a segment has this many blocks
+  // (DepthParts), or a block has this many segments. One of them is 1.
   int64_t blocks;
   int64_t segments_per_block;
   // False for the first part of K: C is written, not added to.

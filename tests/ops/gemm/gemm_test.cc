@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -111,12 +112,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmBitsTest,
 
 // Adds up in the order that Gemm's comment and kDepthBlock promise, one element at a time.
 float SumOfBlocks(const float* a, const float* b, int64_t k, int64_t n) {
+  // Blocks of about equal size, in units of 16.
+  constexpr int64_t kUnit = 16;
   const int64_t blocks = DivCeil(k, ops::kDepthBlock);
+  const int64_t units = DivCeil(k, kUnit);
   float total = 0;
   int64_t i = 0;
   for (int64_t block = 0; block < blocks; ++block) {
     float sum = 0;
-    const int64_t end = i + k / blocks + (block < k % blocks ? 1 : 0);
+    const int64_t own = units / blocks + (block < units % blocks ? 1 : 0);
+    const int64_t end = std::min(i + own * kUnit, k);
     for (; i < end; ++i) sum = std::fma(a[i], b[i * n], sum);
     total = block == 0 ? sum : total + sum;
   }
