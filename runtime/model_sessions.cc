@@ -127,7 +127,6 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     if (value.kind == StateKind::kReplaced) decoder.starts_with_state = true;
   }
   decoder.reads_prompt_whole = DependsOnCut(decoder.session);
-  if (decoder.reads_prompt_whole) *decoder.reads_several = ReadsSeveral::kYes;
   if (TakesOneId(decoder.session) && !decoder.carried.empty()) {
     decoder.starts_with_state = true;
     *decoder.reads_several = ReadsSeveral::kNo;
@@ -136,9 +135,9 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   if (!logits.ok()) return Annotate(logits.status(), path);
   decoder.logits = logits->name;
   const auto& shape = logits->shape;
-  const bool cut = shape.has_value() && shape->size() == 3 && (*shape)[1].value == 1;
-  decoder.has_positions = !shape.has_value() || shape->size() > 2;
-  if (cut && !TakesOneId(decoder.session)) decoder.has_positions = false;
+  const bool of_last = shape.has_value() && shape->size() == 3 && (*shape)[1].value == 1 &&
+                       !TakesOneId(decoder.session);
+  decoder.has_positions = !shape.has_value() || (shape->size() > 2 && !of_last);
   if (shape.has_value() && !shape->empty()) decoder.vocabulary = shape->back().value;
   return decoder;
 }

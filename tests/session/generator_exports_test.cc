@@ -64,8 +64,36 @@ std::string DecoderWithPast(int64_t length) {
   return model.SerializeAsString();
 }
 
-// The logits are half the logits before and the row of the id: right for one id alone.
-std::string RecurrentDecoder(int64_t length) {
+// The sums of FirstDecoder. Zeros of the length of the new ids are added to the rows: they meet all
+// rows where there is no past, or one id.
+std::string DecoderOfSquareMask() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
+          {1, -2, kVocabulary});
+  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
+  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, kVocabulary});
+  AddTable(graph);
+  AddInts(graph, "axis", {1}, {1});
+  AddInts(graph, "one", {}, {1});
+  AddInts(graph, "end", {1}, {1 << 30});
+  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
+  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
+                  "axis", 1);
+  AddNode(graph, "Sub", {"rows", "rows"}, {"zeros"});
+  AddNode(graph, "Add", {"present.0.key", "zeros"}, {"masked"});
+  AddNode(graph, "CumSum", {"masked", "one"}, {"sums"});
+  AddNode(graph, "Shape", {"input_ids"}, {"shape"});
+  AddNode(graph, "Slice", {"shape", "axis", "end"}, {"length"});
+  AddNode(graph, "Neg", {"length"}, {"start"});
+  AddNode(graph, "Slice", {"sums", "start", "end", "axis"}, {"logits"});
+  return model.SerializeAsString();
+}
+
+// The logits are half the logits before and the row of the id: right for one id alone. With
+// `quantizes`, one scale of all rows is an output, too.
+std::string RecurrentDecoder(int64_t length, bool quantizes) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
   Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, length});
@@ -84,6 +112,10 @@ std::string RecurrentDecoder(int64_t length) {
   AddNode(graph, "Unsqueeze", {"present_ssm.0", "axis"}, {"state"});
   AddNode(graph, "Shape", {"rows"}, {"shape"});
   AddNode(graph, "Expand", {"state", "shape"}, {"logits"});
+  if (quantizes) {
+    Declare(graph->add_output(), "codes", onnx::TensorProto::UINT8, {1, length, kVocabulary});
+    AddNode(graph, "DynamicQuantizeLinear", {"rows"}, {"codes", "scale", "zero"});
+  }
   return model.SerializeAsString();
 }
 
@@ -130,6 +162,19 @@ TEST_P(DecoderOfOneId, GetsOneAtATime) {
   ExpectInAllWays(folder, request, config, expected);
 }
 
+TEST(GeneratorExportsTest, ADecoderThatFailsOnSeveralIdsBehindOthersGetsOneAtATime) {
+  const TemporaryFolder folder;
+  folder.Write("model.onnx", FirstDecoder());
+  const TemporaryFolder square;
+  square.Write("model.onnx", DecoderOfSquareMask());
+  GenerationRequest request;
+  request.prompt = {3, 7, 7, 0, 1, 7, 3, 6};
+  GenerationConfig config;
+  config.max_new_tokens = 24;
+  for (const auto* one : {&folder, &square}) one->Write("config.json", "{}");
+  ExpectInAllWays(square, request, config, Generate(Load(folder), request, config));
+}
+
 // As a merged decoder, or one with a cache, under the name of the first of two.
 TEST(DecoderInTwoFiles, AFirstThatReadsACacheGoesOnByItself) {
   const TemporaryFolder folder;
@@ -162,17 +207,19 @@ TEST(DecoderInTwoFiles, TheFirstGivesWhatTheOtherReads) {
 }
 
 TEST_P(DecoderOfOneId, GoesOnWithARecurrentState) {
-  const TemporaryFolder folder;
-  folder.Write("model.onnx", RecurrentDecoder(GetParam()));
-  folder.Write("config.json", R"({"time_step_limit": [0.0, Infinity]})");
-  GenerationRequest request;
-  request.prompt = {3, 7, 7, 0, 1, 7, 3, 6};
-  GenerationConfig config;
-  config.max_new_tokens = 24;
-  const TokenIds expected = TokensOfRecurrentDecoder(request.prompt, 24);
-  ExpectInAllWays(folder, request, config, expected);
-  config.use_cache = false;
-  EXPECT_EQ(Generate(Load(folder), request, config), expected);
+  for (const bool quantizes : {false, true}) {
+    const TemporaryFolder folder;
+    folder.Write("model.onnx", RecurrentDecoder(GetParam(), quantizes));
+    folder.Write("config.json", R"({"time_step_limit": [0.0, Infinity]})");
+    GenerationRequest request;
+    request.prompt = {3, 7, 7, 0, 1, 7, 3, 6};
+    GenerationConfig config;
+    config.max_new_tokens = 24;
+    const TokenIds expected = TokensOfRecurrentDecoder(request.prompt, 24);
+    ExpectInAllWays(folder, request, config, expected);
+    config.use_cache = false;
+    EXPECT_EQ(Generate(Load(folder), request, config), expected);
+  }
 }
 
 // Any number of ids by its declaration, or one.
