@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/file_bytes.h"
+#include "core/growth.h"
 #include "core/status.h"
 #include "loader/external_data.h"
 #include "loader/graph_reader.h"
@@ -93,11 +94,8 @@ absl::StatusOr<Model> Read(const TensorSource& source, const LoadOptions& option
   ATTNRUN_RETURN_IF_ERROR(CheckModel(proto));
   Frame frame;
   ATTNRUN_ASSIGN_OR_RETURN(frame.opsets, ReadOpsets(proto.opset_import()));
-  // In proportion to the file, as constants that are folded.
-  constexpr int64_t kAlways = int64_t{256} << 20;
-  constexpr int64_t kTimes = 16;
   int64_t dense_left = std::min(options.limits.folded_bytes,
-                                kAlways + kTimes * static_cast<int64_t>(source.bytes.size()));
+                                MostBytesFrom(static_cast<int64_t>(source.bytes.size())));
   ModelContext context;
   context.source = source;
   context.source.dense_left = &dense_left;

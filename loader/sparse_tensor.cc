@@ -59,9 +59,9 @@ absl::Status CountDense(DataType type, const Shape& shape, const TensorSource& s
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
   const int64_t width = BitWidth(type) / 8;
   if (count > *source.dense_left / width) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("sparse tensors take too much memory: this one has ", count, " elements, and ",
-                     *source.dense_left, " bytes are left"));
+    return absl::ResourceExhaustedError(absl::StrCat("a dense tensor of ", count,
+                                                     " elements does not fit: ", *source.dense_left,
+                                                     " bytes are left for sparse tensors"));
   }
   *source.dense_left -= count * width;
   return absl::OkStatus();

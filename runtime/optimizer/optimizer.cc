@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/growth.h"
 #include "core/hash_map.h"
 #include "core/status.h"
 #include "optimizer/phase_runner.h"
@@ -98,14 +99,6 @@ int64_t ConstantBytes(const Graph& graph) {
   return bytes;
 }
 
-// The limit on constant folding, in proportion to the initializers: a small file can describe a
-// huge constant, such as a tensor that is concatenated with itself sixty times.
-int64_t FoldableBytes(const Graph& graph) {
-  constexpr int64_t kAlways = int64_t{256} << 20;
-  constexpr int64_t kTimes = 16;
-  return kAlways + kTimes * ConstantBytes(graph);
-}
-
 // The phases over one model: its main graph and the bodies of control flow in it.
 class Optimizer {
  public:
@@ -116,7 +109,7 @@ class Optimizer {
     if (options.check_graph || kDebug) shared_.checked = &graph;
     shared_.rewrites_left =
         options.max_rewrites < 0 ? std::numeric_limits<int64_t>::max() : options.max_rewrites;
-    shared_.foldable_bytes = std::min(FoldableBytes(graph), options.folded_bytes);
+    shared_.foldable_bytes = std::min(MostBytesFrom(ConstantBytes(graph)), options.folded_bytes);
   }
 
   // Repeats the rounds: a rule of a late phase may create what a rule of an early phase needs.

@@ -209,8 +209,7 @@ const HostileModel kSizes[] = {
        AddSparse(g, 5);
        Bad(g, "Relu");
      },
-     {"sparse initializer 's4': sparse tensors take too much memory: this one has 16777216 "
-      "elements"},
+     {"sparse initializer 's4': a dense tensor of 16777216 elements does not fit"},
      kExhausted},
     {"HeadsOverflow",
      [](ModelProto& m, GraphProto& g) {
