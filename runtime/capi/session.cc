@@ -124,8 +124,9 @@ attnrun_status* attnrun_session_load_bytes(const void* bytes, size_t size,
   return Give(bytes, options, session,
               [&](const attnrun::SessionOptions& settings) -> absl::StatusOr<attnrun::Session> {
                 const absl::string_view all;
-                if (size > all.max_size())
+                if (size > all.max_size()) {
                   return absl::InvalidArgumentError("size is no number of bytes");
+                }
                 return attnrun::Session::LoadBytes({static_cast<const char*>(bytes), size},
                                                    settings);
               });

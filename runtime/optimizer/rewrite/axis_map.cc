@@ -104,15 +104,11 @@ int AxisMap::PartsOf(int from) const {
 }
 
 bool AxisMap::KeepsAny(int from) const {
-  const Part* only = nullptr;
-  for (const Part& part : parts_) {
-    if (part.from != from) continue;
-    if (only != nullptr) return false;
-    only = &part;
-  }
-  return only == nullptr || absl::c_none_of(parts_, [&](const Part& other) {
-           return &other != only && other.to == only->to && !other.size.is_constant(1);
-         });
+  if (PartsOf(from) != 1) return PartsOf(from) == 0;
+  const auto only = absl::c_find_if(parts_, [&](const Part& part) { return part.from == from; });
+  return absl::c_none_of(parts_, [&](const Part& other) {
+    return other.from != from && other.to == only->to && !other.size.is_constant(1);
+  });
 }
 
 SymInt AxisMap::ExtentOf(int from) const {

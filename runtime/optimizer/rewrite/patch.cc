@@ -189,12 +189,11 @@ bool Patch::CanApply() {
 }
 
 const Value* Patch::LostOperand() const {
-  for (const Node* node : superseded_) {
-    for (const Value* output : node->outputs()) {
-      const auto is_output = [&](const auto& entry) { return entry.first == output; };
-      if (output == nullptr || absl::c_any_of(replacements_, is_output)) continue;
-      const auto is_added = [&](Node* reader) { return absl::c_linear_search(added_, reader); };
-      if (absl::c_any_of(output->consumers(), is_added)) return output;
+  for (const Node* node : added_) {
+    for (const Value* input : node->inputs()) {
+      if (input == nullptr || !absl::c_linear_search(superseded_, input->producer())) continue;
+      const auto is_input = [&](const auto& entry) { return entry.first == input; };
+      if (absl::c_none_of(replacements_, is_input)) return input;
     }
   }
   return nullptr;

@@ -34,10 +34,11 @@ bool FoldKnown(RuleContext& context, Node* node, Patch& patch) {
   if (!whole || !facts.dims.has_value()) return false;
   const auto ints = KnownInts(value, context.facts);
   if (!ints.has_value()) return false;
-  Shape shape;
-  if (!facts.dims->empty()) shape.push_back(static_cast<int64_t>(ints->size()));
+  const bool scalar = facts.dims->empty();
   // A node that fails, such as a Squeeze of no elements, has no value.
-  if (facts.dims->empty() && ints->size() != 1) return false;
+  if (scalar && ints->size() != 1) return false;
+  Shape shape;
+  if (!scalar) shape.push_back(static_cast<int64_t>(ints->size()));
   return patch.Substitute(node, patch.Constant(value->name(), FromInts(facts.type, shape, *ints)));
 }
 

@@ -71,18 +71,17 @@ class ProjectionSearch {
 // one Concat joins, in its order.
 std::vector<std::vector<Node*>> AttentionGroups(const std::vector<Node*>& order,
                                                 RuleContext& context) {
-  const auto is_attention = [](const Node& node) { return IsFusedAttention(node); };
   std::vector<std::vector<Node*>> groups;
   HashMap<const Node*, size_t> group_of;
   for (Node* node : order) {
-    if (is_attention(*node)) {
+    if (IsFusedAttention(*node)) {
       group_of[node] = groups.size();
       groups.push_back({node});
     }
     if (!ops::TraitsOf(*node).assembles) continue;
     std::vector<Node*> joined;
     for (Value* input : node->inputs()) {
-      const auto source = FindSource(input, context, is_attention);
+      const auto source = FindSource(input, context, IsFusedAttention);
       if (source.has_value()) joined.push_back(source->node);
     }
     for (const Node* attention : joined) groups[group_of.at(attention)].clear();
