@@ -164,14 +164,14 @@ struct FewRows {
     Vector zero[V];
     ATTNRUN_UNROLL(6)
     for (int v = 0; v < V; ++v) zero[v] = scaling.zero[0][v];
-    for (; count > 0; --count) {
+    for (int64_t left = count; left > 0; --left) {
       if constexpr (R == 1 && HWY_TARGET > HWY_AVX3) PrefetchNext(from);
       AddCodes(local, from, rows, zero, 0, C::kPerWord);
       from += step;
       rows.Advance(C::kPerWord);
     }
     words = from;
-    a = rows;
+    a.Advance(count * C::kPerWord);
     sums = local;
   }
 
