@@ -84,7 +84,7 @@ absl::StatusOr<AttributeValue> ReadAttribute(const AttributeProto& proto,
   ATTNRUN_ASSIGN_OR_RETURN(const auto kind, ReadAttributeKind(proto));
   switch (kind) {
     case AttributeProto::INT:
-      return AttributeValue(int64_t{proto.i()});
+      return AttributeValue(proto.i());
     case AttributeProto::FLOAT:
       return AttributeValue(proto.f());
     case AttributeProto::STRING:

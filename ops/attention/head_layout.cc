@@ -185,7 +185,7 @@ std::string HeadLayout::ToString() const {
 }
 
 absl::Status HeadLayout::Check() const {
-  const auto fail = [&](auto... what) {
+  const auto fail = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("layout '", ToString(), "': ", what...));
   };
   std::string seen;

@@ -21,7 +21,8 @@ Value* Sum(Body& b, Value* bias) {
 }
 
 // The output y of the norm. Gives its statistics, if they are wanted.
-Value* Normalize(Body& b, bool centered, std::vector<Value*> operands, AttributeMap attributes) {
+Value* Normalize(Body& b, bool centered, const std::vector<Value*>& operands,
+                 const AttributeMap& attributes) {
   if (centered) {
     const std::vector<Value*> outputs =
         b.Ops("LayerNormalization", b.wants(1) || b.wants(2) ? 3 : 1, operands, attributes);

@@ -14,9 +14,7 @@
 #include "ops/gemm/nbit_codes-inl.h"
 #include "ops/gemm/unroll.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Codes of 4 bits on vectors of 16 floats. One permutation turns 16 codes into floats: it looks
 // each lane's low four bits up in a table and ignores the other bits. Codes 0, 2, 4 and 6 of a word
@@ -26,7 +24,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class C>
 constexpr bool kLooksUp = C::kBits == 4 && HWY_TARGET <= HWY_AVX3;
 
+}  // namespace attnrun::ops::HWY_NAMESPACE
+
 #if HWY_TARGET <= HWY_AVX3
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 using CodeWords = hn::Vec<Words>;
 
@@ -119,9 +123,9 @@ HWY_ATTR HWY_INLINE void ForEachRow(const NBitPanel& panel, int64_t begin, int64
   }
 }
 
-#endif
-
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+#endif
 
 #endif  // per-target include guard

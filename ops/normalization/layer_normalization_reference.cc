@@ -32,10 +32,11 @@ absl::Status LayerNormalization::Reference(OpContext& context) const {
   const auto [means, inverses] =
       NormalizeRows(y, shape.rows, shape.length, spec_.epsilon, spec_.centered);
   for (size_t i = 0; i < y.size(); ++i) y[i] = y[i] * scale[i] + bias[i];
-  auto set = [&](int i, DataType type, const Shape& of, const std::vector<double>& values) {
-    absl::StatusOr<Tensor> tensor = FromDoubles(type, of, values, context.allocator());
-    if (tensor.ok()) context.SetOutput(i, *std::move(tensor));
-    return tensor.status();
+  const auto set = [&](int i, DataType type, const Shape& of,
+                       const std::vector<double>& values) -> absl::Status {
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, FromDoubles(type, of, values, context.allocator()));
+    context.SetOutput(i, std::move(tensor));
+    return absl::OkStatus();
   };
   ATTNRUN_RETURN_IF_ERROR(set(0, context.input(1).type(), x.shape(), y));
   if (context.wants_output(1) && spec_.mean_output == 1) {

@@ -74,7 +74,7 @@ class Runner {
   }
 
   Tensor PartOfInput(int i, int64_t direction) {
-    const Tensor input = steps_.Input(i);
+    Tensor input = steps_.Input(i);
     if (!input.defined()) return input;
     return steps_.Op("Gather", {input, steps_.Ints({direction})});
   }

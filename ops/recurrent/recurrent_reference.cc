@@ -80,7 +80,7 @@ class Interpreter {
   }
 
   // Reads input i, which must have this shape; zeros if it is left out.
-  absl::StatusOr<Doubles> Read(int i, absl::string_view name, Shape shape) const {
+  absl::StatusOr<Doubles> Read(int i, absl::string_view name, const Shape& shape) const {
     ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
     if (!context_.has_input(i)) return Doubles(count, 0.0);
     if (context_.input(i).shape() != shape) {
@@ -132,8 +132,8 @@ class Interpreter {
   }
 
   void RunSequence(int64_t d, int64_t b, bool reverse) {
-    double* h = h_.data() + (StateAt(d, b));
-    double* c = c_.data() + (StateAt(d, b));
+    double* h = h_.data() + StateAt(d, b);
+    double* c = c_.data() + StateAt(d, b);
     for (int64_t i = 0; i < lengths_[b]; ++i) {
       const int64_t t = reverse ? lengths_[b] - 1 - i : i;
       const double* x = x_.data() + ((a_.batch_first ? b * steps_ + t : t * batch_ + b) * width_);
@@ -146,7 +146,7 @@ class Interpreter {
       }
       const int64_t at = a_.batch_first ? ((b * steps_ + t) * directions_ + d) * hidden_
                                         : ((t * directions_ + d) * batch_ + b) * hidden_;
-      std::copy(h, h + hidden_, y_.data() + (at));
+      std::copy(h, h + hidden_, y_.data() + at);
     }
   }
 

@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<const FileBytes>> FileBytes::Open(const std::stri
     return absl::ResourceExhaustedError(
         absl::StrCat("it has ", identity.size, " bytes, but the limit is ", most_bytes));
   }
-  const std::shared_ptr<FileBytes> bytes(new FileBytes(path, identity));
+  std::shared_ptr<FileBytes> bytes(new FileBytes(path, identity));
   if (identity.size == 0) return bytes;
   ATTNRUN_ASSIGN_OR_RETURN(char* const data, Pages(file, identity.size, access));
   // From here on its destructor unmaps them, also when memory runs out.

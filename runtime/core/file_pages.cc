@@ -48,7 +48,8 @@ void ReleaseFilePages(const void* data, size_t size) {
   const auto after = maps.ends.upper_bound(address);
   if (after == maps.ends.begin() || std::prev(after)->second < address + size) return;
   // A failure only means that the memory is not saved.
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const char* const first = static_cast<const char*>(data) + (begin - address);
+  madvise(const_cast<char*>(first), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace attnrun

@@ -71,9 +71,10 @@ absl::StatusOr<Tensor> Tensor::Allocate(DataType type, absl::Span<const int64_t>
   tensor.mutable_ = true;
   tensor.shape_.assign(shape.begin(), shape.end());
   tensor.num_elements_ = *count;
-  if (type == DataType::kString) *buffer = WithStrings(*std::move(buffer), *count);
-  tensor.data_ = buffer->get();
-  tensor.owner_ = *std::move(buffer);
+  std::shared_ptr<void> memory = *std::move(buffer);
+  tensor.owner_ =
+      type == DataType::kString ? WithStrings(std::move(memory), *count) : std::move(memory);
+  tensor.data_ = tensor.owner_.get();
   return tensor;
 }
 

@@ -8,7 +8,7 @@ namespace attnrun {
 namespace {
 
 std::string Shaped(DataType element, const std::optional<std::vector<Dim>>& shape) {
-  const std::string name(element == DataType::kUndefined ? "?" : Name(element));
+  std::string name(element == DataType::kUndefined ? "?" : Name(element));
   if (!shape.has_value()) return name;
   const auto append = [](std::string* out, const Dim& dim) { out->append(ToString(dim)); };
   return absl::StrCat(name, "[", absl::StrJoin(*shape, ",", append), "]");

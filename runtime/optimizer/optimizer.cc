@@ -210,7 +210,7 @@ absl::StatusOr<std::vector<Rewrite>> Optimize(Graph& graph, const OptimizerOptio
   }
   if (!options.stop_after.empty()) ATTNRUN_RETURN_IF_ERROR(CheckPassName(options.stop_after));
   Optimizer optimizer(graph, options);
-  const absl::Status status = optimizer.Run();
+  absl::Status status = optimizer.Run();
   // A patch is applied whole or not at all, so the graph is sound wherever the rewrites are cut
   // off.
   if (!status.ok() && !absl::IsCancelled(status)) return status;

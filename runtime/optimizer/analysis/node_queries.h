@@ -79,7 +79,8 @@ template <typename T>
 T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
   const AttributeValue* value = node.attribute(name);
   const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
-  return typed == nullptr ? std::move(otherwise) : *typed;
+  if (typed == nullptr) return otherwise;
+  return *typed;
 }
 
 // The permutation that exchanges the last two of `rank` axes, of which there must be two.

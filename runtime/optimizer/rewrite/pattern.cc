@@ -123,7 +123,7 @@ Pattern OneOf(std::vector<Pattern> alternatives) {
       });
 }
 
-Pattern MaybeCast(Pattern inner) { return OneOf({Op("Cast", {inner}), inner}); }
+Pattern MaybeCast(const Pattern& inner) { return OneOf({Op("Cast", {inner}), inner}); }
 
 Pattern Keep(Value** capture, Pattern inner) {
   return Pattern(

@@ -67,7 +67,7 @@ Pattern OfRow(absl::string_view op_type, Pattern inner);
 // Matches the first of several alternatives that fits.
 Pattern OneOf(std::vector<Pattern> alternatives);
 // The pattern itself, or a Cast of it.
-Pattern MaybeCast(Pattern inner);
+Pattern MaybeCast(const Pattern& inner);
 // The pattern; also captures the value that it is matched against.
 Pattern Keep(Value** capture, Pattern inner);
 

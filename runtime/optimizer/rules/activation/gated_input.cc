@@ -109,7 +109,7 @@ class GateWalk {
       : function_(function), coefficient_(coefficient), facts_(facts), found_(found) {}
 
   // `value` is a multiple of f to which `offset` must still be added; 0 if it was added.
-  void Follow(Value* value, GatedInput state, double offset, int steps) {
+  void Follow(Value* value, const GatedInput& state, double offset, int steps) {
     if (steps == 0 || value->consumers().size() > kMaxReaders) return;
     for (Node* reader : value->consumers()) {
       if (reader->output(0) == nullptr) continue;

@@ -248,8 +248,9 @@ class ScoreWalk {
   Result Rearranged(Node* node, const std::vector<SymInt>& /*dims*/, int steps) {
     return Through(node, node->input(0), steps, [&](Scores& scores) {
       auto view = ApplyViewNode(*node, *node->output(0), scores.view, facts_);
-      if (view.has_value()) scores.view = *std::move(view);
-      return view.has_value();
+      if (!view.has_value()) return false;
+      scores.view = *std::move(view);
+      return true;
     });
   }
 

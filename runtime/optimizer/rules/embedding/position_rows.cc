@@ -64,7 +64,7 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   if (sum->size() < 2) return false;
   const std::vector<SymInt> dims = *sum;
   // The number of rows that the sum needs.
-  const SymInt rows = dims[dims.size() - 2];
+  const SymInt& rows = dims[dims.size() - 2];
   if (rows.is_constant(0) || rows.is_constant(1)) return false;
   const std::vector<SymInt> gathered = *facts.DimsOf(add->input(side));
   Value* end = ShapeOperand(patch, facts, {rows}, {x});

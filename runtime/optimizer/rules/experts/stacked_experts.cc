@@ -84,13 +84,13 @@ bool FuseStackedExperts(RuleContext& context, Node* sum, Patch& patch) {
                                            : "the layers of the experts are of another form");
       return false;
     }
-    Value* rows_of_x = ReshapeTo(patch, facts, x, {(*dims)[0], *facts.Extent(rows, -1)}, {{x}});
+    Value* rows_of_x = ReshapeTo(patch, facts, x, {(*dims)[0], *facts.Extent(rows, -1)}, {x});
     if (rows_of_x == nullptr) return false;
     std::vector<Value*> inputs = {rows_of_x, routes->numbers, routes->weights};
     for (int64_t i = 0; i < *experts; ++i) AppendLayers(patch, *match, i, inputs);
     while (inputs.back() == nullptr) inputs.pop_back();
     Value* y = patch.Op("attnrun::Experts", inputs, match->attributes, sum->name());
-    y = ReshapeTo(patch, facts, y, *facts.DimsOf(sum->output(0)), {{sum->input(0)}});
+    y = ReshapeTo(patch, facts, y, *facts.DimsOf(sum->output(0)), {sum->input(0)});
     return y != nullptr && patch.Substitute(sum, y);
   }
   return false;
