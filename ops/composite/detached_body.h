@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_COMPOSITE_DETACHED_BODY_H_
 
 #include <deque>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ class DetachedBody : public Body {
   }
   Value* Constant(absl::StatusOr<Tensor> tensor) override {
     if (tensor.ok()) return Add(*tensor);
+    // Otherwise what is known of a model would depend on the memory that was free.
+    if (absl::IsResourceExhausted(tensor.status())) throw std::bad_alloc();
     Fail(std::string(tensor.status().message()));
     return nullptr;
   }

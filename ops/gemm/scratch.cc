@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/scratch.h"
 
+#include <pthread.h>
+
 #include <cstddef>
 #include <deque>
+#include <memory>
+#include <new>
 
 namespace attnrun::ops {
 
@@ -17,9 +21,29 @@ struct Scratch::Stack {
   }
 };
 
+void Scratch::Buffer::Grow(int64_t bytes) {
+  size = 0;
+  memory = hwy::AllocateAligned<uint8_t>(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  size = bytes;
+}
+
+// The C library ends the process if it has no memory to note the destructor of a thread_local object.
+// A key needs none.
 Scratch::Stack& Scratch::ThreadStack() {
-  thread_local Stack stack;
-  return stack;
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    const auto destroy = [](void* stack) { delete static_cast<Stack*>(stack); };
+    if (pthread_key_create(&made, destroy) != 0) throw std::bad_alloc();
+    return made;
+  }();
+  thread_local Stack* stack = nullptr;
+  if (stack == nullptr) {
+    auto made = std::make_unique<Stack>();
+    if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+    stack = made.release();
+  }
+  return *stack;
 }
 
 Scratch::Scratch() : buffer_(ThreadStack().Lend()) {}

@@ -22,17 +22,21 @@ class Scratch {
   template <typename T>
   T* AtLeast(int64_t count) {
     const auto size = count * static_cast<int64_t>(sizeof(T));
-    if (size > buffer_.size) buffer_ = {hwy::AllocateAligned<uint8_t>(size), size};
+    if (size > buffer_.size) buffer_.Grow(size);
     return reinterpret_cast<T*>(buffer_.memory.get());
   }
 
  private:
   struct Buffer {
+    // Throws std::bad_alloc.
+    void Grow(int64_t bytes);
+
     hwy::AlignedFreeUniquePtr<uint8_t[]> memory;
     int64_t size = 0;
   };
   struct Stack;
 
+  // Throws std::bad_alloc.
   static Stack& ThreadStack();
 
   Buffer& buffer_;
