@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -53,6 +54,12 @@ class RunMeter {
   template <typename Call>
   std::invoke_result_t<Call, Run&> Counted(Call call) {
     Run run;
+    return Counted(run, std::move(call));
+  }
+
+  // As above, for a run that was called earlier.
+  template <typename Call>
+  std::invoke_result_t<Call, Run&> Counted(Run& run, Call call) {
     auto result = WithoutExceptions([&] { return call(run); });
     End(run, CodeOf(result));
     return result;

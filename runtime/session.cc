@@ -54,8 +54,7 @@ int Session::threads() const { return impl_->threads(); }
 
 absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions& options) const {
   return WithoutExceptions([&]() -> absl::StatusOr<TensorMap> {
-    TensorMap outputs;
-    for (const ValueInfo& info : this->outputs()) outputs[info.name];
+    TensorMap outputs = impl_->AllOutputs();
     ATTNRUN_RETURN_IF_ERROR(impl_->Run(inputs, outputs, options));
     return outputs;
   });
@@ -64,6 +63,17 @@ absl::StatusOr<TensorMap> Session::Run(const TensorMap& inputs, const RunOptions
 absl::Status Session::Run(const TensorMap& inputs, TensorMap& outputs,
                           const RunOptions& options) const {
   return impl_->Run(inputs, outputs, options);
+}
+
+absl::Status Session::RunAsync(const TensorMap& inputs, RunCallback done,
+                               const RunOptions& options) const {
+  return WithoutExceptions(
+      [&] { return impl_->RunAsync(inputs, impl_->AllOutputs(), std::move(done), options); });
+}
+
+absl::Status Session::RunAsync(const TensorMap& inputs, TensorMap outputs, RunCallback done,
+                               const RunOptions& options) const {
+  return impl_->RunAsync(inputs, std::move(outputs), std::move(done), options);
 }
 
 const std::vector<StateValue>& Session::state_values() const { return impl_->state_values(); }

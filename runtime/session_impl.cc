@@ -66,7 +66,8 @@ Session::Impl::Impl(loader::Model model, int threads, const SessionOptions& opti
       input_rules_(inputs_),
       all_outputs_(outputs_.size()),
       teams_(threads),
-      allocator_(Allocator::Heap()),
+      allocator_(options.allocator != nullptr ? exec::PoolAllocator(options.allocator)
+                                              : exec::PoolAllocator(Allocator::Heap())),
       limits_(options.limits),
       pool_(options.thread_pool),
       most_threads_(std::max(threads, exec::UsableCpus())) {
@@ -106,6 +107,12 @@ absl::Status Session::Impl::Prepare(absl::string_view bytes, const SessionOption
   }
   if (cache.has_value()) Save(*cache, options.log);
   return absl::OkStatus();
+}
+
+TensorMap Session::Impl::AllOutputs() const {
+  TensorMap outputs;
+  for (const ValueInfo& info : outputs_) outputs[info.name];
+  return outputs;
 }
 
 absl::Status Session::Impl::Run(const TensorMap& inputs, TensorMap& outputs,
@@ -259,36 +266,47 @@ absl::StatusOr<PrecisionReport> Session::Impl::MeasurePrecision(RunMeter::Run& r
   return report;
 }
 
+absl::Status Session::Impl::EnterCall() {
+  if (calls_.Enter()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this process was forked while another thread ran the session: load it anew here");
+}
+
 absl::Status Session::Impl::InPlace(RunMeter::Run& run, const RunOptions& options, Body body) {
   Interrupt interrupt(options.deadline, options.cancel);
-  if (!calls_.Enter()) {
-    return absl::FailedPreconditionError(
-        "this process was forked while another thread ran the session: load it anew here");
-  }
+  ATTNRUN_RETURN_IF_ERROR(EnterCall());
   const absl::Cleanup end = [this] { calls_.Leave(); };
+  if (exec::RunScope::IsRunning(this)) {
+    return absl::FailedPreconditionError(
+        "this thread is running the session already: an observer, or what RunAsync calls, must not "
+        "run it again");
+  }
+  return WithAllocator(options, [&](Allocator& allocator) {
+    return WithPlaces(run, options, interrupt, [&](exec::RunPlaces* own) {
+      const RunMeter::Running running(meter_);
+      return WithoutExceptions([&] { return body({interrupt, allocator, own}); });
+    });
+  });
+}
+
+absl::Status Session::Impl::WithAllocator(const RunOptions& options,
+                                          absl::FunctionRef<absl::Status(Allocator&)> body) {
   const int64_t most_bytes = options.memory_limit > 0
                                  ? std::min(options.memory_limit, limits_.run_bytes)
                                  : limits_.run_bytes;
-  std::optional<exec::LimitedAllocator> limited;
-  if (std::min(most_bytes, limits_.tensor_bytes) < Limits::kNone) {
-    limited.emplace(allocator_, most_bytes, limits_.tensor_bytes);
-  }
-  Allocator& allocator = limited.has_value() ? static_cast<Allocator&>(*limited) : allocator_;
-  if (exec::RunScope::IsRunning(this)) {
-    return absl::FailedPreconditionError(
-        "this thread is running the session already: an observer must not run it again");
-  }
-  return WithPlaces(run, options, interrupt, [&](exec::RunPlaces* own) {
-    const RunMeter::Running running(meter_);
-    return WithoutExceptions([&] { return body({interrupt, allocator, own}); });
-  });
+  if (std::min(most_bytes, limits_.tensor_bytes) == Limits::kNone) return body(allocator_);
+  exec::LimitedAllocator limited(allocator_, most_bytes, limits_.tensor_bytes);
+  return body(limited);
+}
+
+exec::Places& Session::Impl::places() {
+  return pool_ != nullptr ? pool_->impl_->places() : own_places_.Get(most_threads_, cpus_);
 }
 
 absl::Status Session::Impl::WithPlaces(RunMeter::Run& run, const RunOptions& options,
                                        Interrupt& interrupt,
                                        absl::FunctionRef<absl::Status(exec::RunPlaces*)> compute) {
-  exec::Places& places =
-      pool_ != nullptr ? pool_->impl_->places() : own_places_.Get(most_threads_, cpus_);
+  exec::Places& places = this->places();
   const auto with_threads = [&](exec::RunPlaces* own, int threads) {
     const exec::RunScope scope(this, places, threads);
     return compute(own);

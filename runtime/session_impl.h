@@ -21,6 +21,7 @@
 #include "execution/pool_allocator.h"
 #include "inputs.h"
 #include "loader/loader.h"
+#include "pending_runs.h"
 #include "run_meter.h"
 #include "state/initial_shapes.h"
 #include "state_impl.h"
@@ -35,7 +36,14 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   static absl::StatusOr<std::unique_ptr<Impl>> Make(loader::Model model, absl::string_view bytes,
                                                     const SessionOptions& options);
   Impl(loader::Model model, int threads, const SessionOptions& options);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
+  // An undefined tensor under the name of each output.
+  TensorMap AllOutputs() const;
+  absl::Status RunAsync(const TensorMap& inputs, TensorMap outputs, RunCallback done,
+                        const RunOptions& options);
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs, const RunOptions& options);
   absl::StatusOr<std::unique_ptr<State::Impl>> NewState(const StateOptions& options) const;
   absl::StatusOr<size_t> StateBytes(const StateOptions& options) const;
@@ -88,6 +96,18 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   absl::StatusOr<PrecisionReport> MeasurePrecision(RunMeter::Run& run, const TensorMap& inputs,
                                                    const RunOptions& options);
 
+  struct AsyncRun;
+  // Checks the run and leaves it to a worker.
+  absl::Status Post(const std::shared_ptr<AsyncRun>& run, const TensorMap& inputs);
+  // Computes it on the calling thread, a worker.
+  void Finish(AsyncRun& run, exec::RunPlaces& own);
+
+  // Counts a call, unless the process was forked during one.
+  absl::Status EnterCall();
+  // Calls `body` with an allocator that keeps to the memory that `options` allow.
+  absl::Status WithAllocator(const RunOptions& options,
+                             absl::FunctionRef<absl::Status(Allocator&)> body);
+  exec::Places& places();
   // Waits for places and calls `body` there, within the time and the memory that `options` allow.
   absl::Status InPlace(RunMeter::Run& run, const RunOptions& options, Body body);
   // Calls `compute` on this thread or another, with the run's places; with null if an observer runs
@@ -106,6 +126,8 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   const exec::ShareTeams teams_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
+  // Made by the first RunAsync of this process.
+  ForkLocal<PendingRuns> pending_;
   const Limits limits_;
   // The place of the input kLastPositions that SessionOptions::last_positions_of adds; -1 without it.
   int last_positions_ = -1;

@@ -2,6 +2,8 @@
 #include "run.h"
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +75,17 @@ using attnrun::capi::Guarded;
 using attnrun::capi::IsNull;
 using attnrun::capi::MakeOptions;
 
+namespace {
+
+std::vector<const char*> PointersTo(const std::vector<std::string>& strings) {
+  std::vector<const char*> pointers;
+  pointers.reserve(strings.size());
+  for (const std::string& string : strings) pointers.push_back(string.c_str());
+  return pointers;
+}
+
+}  // namespace
+
 attnrun_status* attnrun_run_options_new(attnrun_run_options** options) {
   return MakeOptions(options);
 }
@@ -107,5 +120,33 @@ attnrun_status* attnrun_session_run(const attnrun_session* session,
     ATTNRUN_RETURN_IF_ERROR(session->session.Run(given, results, settings));
     attnrun::capi::Deliver(results, output_names, outputs, output_count);
     return absl::OkStatus();
+  });
+}
+
+attnrun_status* attnrun_session_run_async(const attnrun_session* session,
+                                          const attnrun_run_options* options,
+                                          const char* const* input_names,
+                                          const attnrun_tensor* const* inputs, size_t input_count,
+                                          const char* const* output_names, attnrun_tensor** outputs,
+                                          size_t output_count, attnrun_run_done done,
+                                          void* context) {
+  return Guarded([&]() -> absl::Status {
+    if (session == nullptr) return IsNull("session");
+    if (done == nullptr) return IsNull("done");
+    const attnrun::RunOptions settings = attnrun::capi::SettingsOf(options);
+    ATTNRUN_ASSIGN_OR_RETURN(const TensorMap given,
+                             attnrun::capi::InputsByName(input_names, inputs, input_count));
+    ATTNRUN_ASSIGN_OR_RETURN(TensorMap wanted,
+                             attnrun::capi::OutputsByName(output_names, outputs, output_count));
+    const std::vector<std::string> names(output_names, output_names + output_count);
+    const auto finish = [=](absl::StatusOr<TensorMap> results) {
+      done(context, Guarded([&]() -> absl::Status {
+             if (!results.ok()) return results.status();
+             const std::vector<const char*> wanted_names = PointersTo(names);
+             attnrun::capi::Deliver(*results, wanted_names.data(), outputs, names.size());
+             return absl::OkStatus();
+           }));
+    };
+    return session->session.RunAsync(given, std::move(wanted), finish, settings);
   });
 }

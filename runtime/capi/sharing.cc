@@ -67,6 +67,8 @@ attnrun_status* attnrun_session_options_set_limit(attnrun_session_options* optio
   });
 }
 
+void attnrun_set_heap_limit(int64_t bytes) { attnrun::SetHeapLimit(bytes); }
+
 attnrun_status* attnrun_thread_pool_new(int32_t threads, attnrun_thread_pool** pool) {
   return Guarded([&]() -> absl::Status {
     if (pool == nullptr) return IsNull("pool");

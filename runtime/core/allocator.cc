@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "attnrun/limits.h"
 #include "attnrun/tensor.h"
 #include "core/control_group.h"
 
@@ -27,7 +28,8 @@ class HeapAllocator final : public Allocator {
 
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 64;
-    if (bytes > limit_ || used_.load() > limit_ - bytes) return Exhausted(bytes);
+    const size_t limit = limit_.load();
+    if (bytes > limit || used_.load() > limit - bytes) return Exhausted(bytes);
     // aligned_alloc needs a multiple of the alignment, and an empty tensor still needs an address.
     const size_t rounded = (bytes / kAlignment + 1) * kAlignment;
     void* data = std::aligned_alloc(kAlignment, rounded);
@@ -39,23 +41,34 @@ class HeapAllocator final : public Allocator {
     });
   }
 
+  void SetLimit(size_t limit) { limit_ = limit; }
+  size_t limit() const { return limit_; }
+
  private:
   absl::Status Exhausted(size_t bytes) const {
     return absl::ResourceExhaustedError(
         absl::StrCat("a tensor of ", bytes, " bytes does not fit: ", used_.load(),
-                     " of the limit of ", limit_, " bytes are in use"));
+                     " of the limit of ", limit_.load(), " bytes are in use"));
   }
 
-  const size_t limit_;
+  std::atomic<size_t> limit_;
   std::atomic<size_t> used_{0};
 };
 
-}  // namespace
-
-Allocator& Allocator::Heap() {
+HeapAllocator& TheHeap() {
   // Never destroyed, because tensors may outlive static destruction.
   static auto* const heap = new HeapAllocator(UsableMemory() / 2);
   return *heap;
+}
+
+}  // namespace
+
+Allocator& Allocator::Heap() { return TheHeap(); }
+
+int64_t HeapLimit() { return static_cast<int64_t>(TheHeap().limit()); }
+
+void SetHeapLimit(int64_t bytes) {
+  TheHeap().SetLimit(static_cast<size_t>(std::max<int64_t>(bytes, 0)));
 }
 
 }  // namespace attnrun

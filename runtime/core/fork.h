@@ -28,6 +28,12 @@ class ForkLocal {
   ForkLocal(const ForkLocal&) = delete;
   ForkLocal& operator=(const ForkLocal&) = delete;
 
+  // The T of this process; null if it has none.
+  T* Find() const {
+    Slot* const slot = current_.load(std::memory_order_acquire);
+    return slot != nullptr && slot->forks == Forks() ? &slot->value : nullptr;
+  }
+
   // Makes the T from `arguments` if this process has none.
   template <typename... Arguments>
   T& Get(const Arguments&... arguments) {

@@ -64,6 +64,12 @@ absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mu
   return absl::Status(found.code(), absl::StrCat(found.message(), " while it waited for others"));
 }
 
+absl::Status Places::RefuseBeyond(int64_t most_waiting) const {
+  if (static_cast<int64_t>(waiting_.size()) < most_waiting) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the run cannot wait for others: ", waiting_.size(), " do, which is the limit"));
+}
+
 absl::StatusOr<Places::Entry> Places::Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
                                             const Body* body) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -72,11 +78,8 @@ absl::StatusOr<Places::Entry> Places::Enter(int wanted, Interrupt& interrupt, in
     free_ -= share;
     return Entry{share, absl::OkStatus()};
   }
-  if (static_cast<int64_t>(waiting_.size()) >= most_waiting) {
-    return absl::UnavailableError(absl::StrCat("the run cannot wait for others: ", waiting_.size(),
-                                               " do, which is the limit"));
-  }
-  waiting_.emplace_back(wanted, body);
+  ATTNRUN_RETURN_IF_ERROR(RefuseBeyond(most_waiting));
+  waiting_.emplace_back(wanted, body, nullptr);
   ATTNRUN_ASSIGN_OR_RETURN(const auto me, Await(lock, interrupt));
   Entry entry = {me->has_run ? 0 : me->admitted, std::move(me->result)};
   admitted_.erase(me);
@@ -96,6 +99,18 @@ absl::Status Places::Run(int wanted, Interrupt& interrupt, int64_t most_waiting,
   RunPlaces own(*this, wanted, entry.places);
   const absl::Cleanup release = [&] { Release(own.held()); };
   return body(own);
+}
+
+absl::Status Places::Post(int wanted, int64_t most_waiting, Task task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (free_ == 0 || !waiting_.empty()) ATTNRUN_RETURN_IF_ERROR(RefuseBeyond(most_waiting));
+  if (workers_.empty() && !StartWorker()) {
+    return absl::ResourceExhaustedError("the system starts no thread that could compute the run");
+  }
+  waiting_.emplace_back(wanted, nullptr, std::move(task));
+  ++num_waiting_;
+  Admit();
+  return absl::OkStatus();
 }
 
 int Places::Adapt(int held, int wanted) {
@@ -120,7 +135,7 @@ void Places::Admit(size_t awake) {
     Waiter& next = waiting_.front();
     next.admitted = ShareOf(next.wanted, free_ / static_cast<int>(waiting_.size()));
     free_ -= next.admitted;
-    next.is_ready = next.body == nullptr;
+    next.is_ready = next.body == nullptr && !next.is_posted;
     if (next.is_ready) next.turn.notify_one();
     Waiters& admitted = next.is_ready ? admitted_ : for_workers_;
     admitted.splice(admitted.end(), waiting_, waiting_.begin());
@@ -132,11 +147,12 @@ void Places::Admit(size_t awake) {
 void Places::CallWorkers(size_t awake) {
   while (for_workers_.size() > idle_workers_) {
     if (StartWorker()) continue;
-    // Who waits computes on its own thread.
-    Waiter& last = for_workers_.back();
-    last.is_ready = true;
-    last.turn.notify_one();
-    admitted_.splice(admitted_.end(), for_workers_, std::prev(for_workers_.end()));
+    const auto last = std::find_if(for_workers_.rbegin(), for_workers_.rend(),
+                                   [](const Waiter& run) { return !run.is_posted; });
+    if (last == for_workers_.rend()) break;
+    last->is_ready = true;
+    last->turn.notify_one();
+    admitted_.splice(admitted_.end(), for_workers_, std::prev(last.base()));
   }
   for (size_t i = awake; i < for_workers_.size(); ++i) work_.notify_one();
 }
@@ -157,15 +173,20 @@ void Places::Work() {
     work_.wait(lock, [this] { return ended_ || !for_workers_.empty(); });
     if (for_workers_.empty()) return;
     --idle_workers_;
-    Waiter& run = for_workers_.front();
-    admitted_.splice(admitted_.end(), for_workers_, for_workers_.begin());
+    const auto run = for_workers_.begin();
+    admitted_.splice(admitted_.end(), for_workers_, run);
     lock.unlock();
-    RunPlaces own(*this, run.wanted, run.admitted);
-    run.result = (*run.body)(own);
+    RunPlaces own(*this, run->wanted, run->admitted);
+    if (run->is_posted) {
+      std::exchange(run->task, nullptr)(own);
+    } else {
+      run->result = (*run->body)(own);
+    }
     lock.lock();
-    run.has_run = true;
-    run.is_ready = true;
-    run.turn.notify_one();
+    run->has_run = true;
+    run->is_ready = true;
+    run->turn.notify_one();
+    if (run->is_posted) admitted_.erase(run);
     free_ += own.held();
     ++idle_workers_;
     Admit(1);

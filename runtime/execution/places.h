@@ -5,10 +5,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <list>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -41,6 +43,8 @@ class Places {
   static constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
   // Computes a run, which has these places. Does not throw.
   using Body = absl::FunctionRef<absl::Status(RunPlaces&)>;
+  // The same, for a run that nobody waits for.
+  using Task = std::function<void(RunPlaces&)>;
 
   // Its workers run on these CPUs, and teams that are started for runs.
   Places(int places, const CpuSet& cpus);
@@ -61,6 +65,10 @@ class Places {
   // queued behind the threads that compute.
   absl::Status Run(int wanted, Interrupt& interrupt, int64_t most_waiting, bool here, Body body);
 
+  // Leaves `task` to a worker, which gets places as Acquire takes them. On an error it is never
+  // called: kUnavailable as Acquire gives it, kResourceExhausted if the system starts no thread.
+  absl::Status Post(int wanted, int64_t most_waiting, Task task);
+
   // For a run that has `held` of `wanted` places: gives up half of several if somebody waits, or takes
   // more, up to a larger share, if so many are free. Returns how many it has now. Cheap if there is
   // nothing to do.
@@ -69,15 +77,18 @@ class Places {
   void Release(int places);
 
   const CpuSet& cpus() const { return cpus_; }
-  // The number of callers that are waiting.
+  // The number of runs that are waiting.
   int64_t num_waiting() const { return num_waiting_; }
 
  private:
   struct Waiter {
-    Waiter(int most, const Body* run) : wanted(most), body(run) {}
+    Waiter(int most, const Body* run, Task posted)
+        : wanted(most), body(run), task(std::move(posted)), is_posted(task != nullptr) {}
     const int wanted;
-    // Null if the waiting thread computes.
+    // Null if the waiting thread computes, or nobody waits.
     const Body* const body;
+    Task task;
+    const bool is_posted;
     // 0 while it waits.
     int admitted = 0;
     // The waiting thread may go on.
@@ -98,12 +109,14 @@ class Places {
   // Waits for places, or until a worker has run `body` if it is not null.
   absl::StatusOr<Entry> Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
                               const Body* body);
+  absl::Status RefuseBeyond(int64_t most_waiting) const;
   // Waits until the last in line is ready.
   absl::StatusOr<Waiters::iterator> Await(std::unique_lock<std::mutex>& lock, Interrupt& interrupt);
   // Gives free places to those who wait, the first in line first. So many workers will look for a run
   // without being woken.
   void Admit(size_t awake = 0);
-  // Finds workers for the runs that have places.
+  // Finds workers for the runs that have places. Without one, who waits computes; posted runs are
+  // left to the workers that there are.
   void CallWorkers(size_t awake);
   // True if there are enough workers now.
   bool StartWorker();

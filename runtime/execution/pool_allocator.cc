@@ -36,7 +36,7 @@ size_t RoundUp(size_t bytes) {
 
 class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::Pool> {
  public:
-  explicit Pool(Allocator& source) : source_(source) {}
+  explicit Pool(std::shared_ptr<Allocator> source) : source_(std::move(source)) {}
 
   absl::StatusOr<std::shared_ptr<void>> Take(size_t bytes) {
     const size_t size = RoundUp(bytes);
@@ -138,10 +138,10 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   // If the source is exhausted, frees all kept blocks, which may be the reason, and tries again.
   absl::StatusOr<std::shared_ptr<void>> AllocateNew(size_t size) {
     DropBeyondBound(size);
-    absl::StatusOr<std::shared_ptr<void>> memory = source_.Allocate(size);
+    absl::StatusOr<std::shared_ptr<void>> memory = source_->Allocate(size);
     if (!absl::IsResourceExhausted(memory.status())) return memory;
     DropKept();
-    return source_.Allocate(size);
+    return source_->Allocate(size);
   }
 
   void DropKept() {
@@ -181,7 +181,7 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
     while (kept_bytes_ + used_bytes_ > 2 * peak_bytes_) DropOldest();
   }
 
-  Allocator& source_;
+  const std::shared_ptr<Allocator> source_;
   const std::shared_ptr<FreeList> loans_ = std::make_shared<FreeList>();
   // Guards all that follows.
   mutable std::mutex mutex_;
@@ -195,10 +195,13 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   size_t peak_bytes_ = 0;
 };
 
-PoolAllocator::PoolAllocator(Allocator& source)
-    : pool_(std::make_shared<Pool>(source)),
+PoolAllocator::PoolAllocator(std::shared_ptr<Allocator> source)
+    : pool_(std::make_shared<Pool>(std::move(source))),
       tiny_(std::make_shared<FreeList>()),
       small_(std::make_shared<FreeList>()) {}
+
+PoolAllocator::PoolAllocator(Allocator& source)
+    : PoolAllocator(std::shared_ptr<Allocator>(std::shared_ptr<void>(), &source)) {}
 
 absl::StatusOr<std::shared_ptr<void>> PoolAllocator::Allocate(size_t bytes) {
   if (bytes <= sizeof(TinyBlock)) {

@@ -17,6 +17,9 @@ namespace attnrun::exec {
 // allocator.
 class PoolAllocator final : public Allocator {
  public:
+  // `source` lives as long as the last block; it is not null.
+  explicit PoolAllocator(std::shared_ptr<Allocator> source);
+  // `source` must outlive the last block.
   explicit PoolAllocator(Allocator& source);
 
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <limits>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -217,6 +218,37 @@ TEST_P(COutOfMemoryTest, Runs) {
             nullptr);
   const Handle<attnrun_tensor> owner(given);
   Fail("run into memory", [&] { return run(&given); });
+}
+
+TEST_P(COutOfMemoryTest, RunsThatNobodyWaitsFor) {
+  Handle<attnrun_session> session = Session(layer_);
+  const Handle<attnrun_tensor> x = Floats({kShape[0], kShape[1], kShape[2]}, x_);
+  const attnrun_tensor* const input = x.get();
+  const char* const input_name = "x";
+  const char* const output_name = "y";
+  struct End {
+    std::binary_semaphore ended{0};
+    attnrun_status* status = nullptr;
+  } end;
+  const attnrun_run_done done = [](void* context, attnrun_status* status) {
+    auto* const told = static_cast<End*>(context);
+    told->status = status;
+    told->ended.release();
+  };
+  attnrun_tensor* y = nullptr;
+  const auto run = [&] {
+    attnrun_status* const status = attnrun_session_run_async(
+        session.get(), nullptr, &input_name, &input, 1, &output_name, &y, 1, done, &end);
+    if (status != nullptr) return status;
+    end.ended.acquire();
+    return end.status;
+  };
+  Fail("run_async", run, [&] {
+    attnrun_tensor_free(y);
+    y = nullptr;
+    // Waits for the worker, which frees what the run had.
+    session = Session(layer_);
+  });
 }
 
 TEST_P(COutOfMemoryTest, States) {

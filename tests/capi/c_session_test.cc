@@ -154,6 +154,42 @@ TEST(CSessionTest, AnErrorGivesNoTensor) {
       "3: input_names is NULL");
 }
 
+TEST(CSessionTest, ARunNeedNotBeWaitedFor) {
+  const std::string bytes = Bytes();
+  Handle<attnrun_session> session = Load(bytes);
+  struct End {
+    int calls = 0;
+    std::string told;
+  } end;
+  const attnrun_run_done done = [](void* context, attnrun_status* status) {
+    auto* const run = static_cast<End*>(context);
+    ++run->calls;
+    run->told = Told(status);
+  };
+  attnrun_tensor* y = nullptr;
+  const auto start = [&](const attnrun_tensor* x, attnrun_run_done receiver) {
+    const std::string input = "x";
+    const std::string output = "y";
+    const char* const input_name = input.c_str();
+    const char* const output_name = output.c_str();
+    return Told(attnrun_session_run_async(session.get(), nullptr, &input_name, &x, 1, &output_name,
+                                          &y, 1, receiver, &end));
+  };
+  EXPECT_THAT(start(nullptr, done), HasSubstr("input 'x' (float[2,2]) is missing"));
+  const std::vector<float> elements = {1, 2, 3, 4};
+  Handle<attnrun_tensor> x = Floats({2, 2}, elements);
+  EXPECT_EQ(start(x.get(), nullptr), "3: done is NULL");
+  EXPECT_EQ(start(x.get(), done), "");
+  x.reset();
+  // Waits for the run.
+  session.reset();
+  EXPECT_EQ(end.calls, 1);
+  EXPECT_EQ(end.told, "");
+  const Handle<attnrun_tensor> result(y);
+  ASSERT_NE(result, nullptr);
+  EXPECT_GT(Elements(result.get())[3], 4);
+}
+
 TEST(CSessionTest, OptionsOfARunAreObeyed) {
   const std::string bytes = Bytes();
   const Handle<attnrun_session> session = Load(bytes);

@@ -222,6 +222,31 @@ TEST(PlacesTest, ARunThatGaveUpNeverBegins) {
   EXPECT_FALSE(has_run);
 }
 
+TEST(PlacesTest, AWorkerRunsWhatNobodyWaitsFor) {
+  std::vector<int> order;
+  std::vector<std::thread::id> threads;
+  {
+    exec::Places places(1, CpuSet());
+    ASSERT_TRUE(Take(places).ok());
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(places.Post(1, 3,
+                            [&, i](exec::RunPlaces& own) {
+                              order.push_back(i);
+                              threads.push_back(std::this_thread::get_id());
+                              EXPECT_EQ(own.held(), 1);
+                            }),
+                absl::OkStatus());
+    }
+    EXPECT_EQ(places.num_waiting(), 3);
+    const auto never_called = [&](exec::RunPlaces&) { order.push_back(3); };
+    EXPECT_EQ(places.Post(1, 3, never_called).code(), absl::StatusCode::kUnavailable);
+    places.Release(1);
+  }
+  EXPECT_THAT(order, ElementsAre(0, 1, 2));
+  EXPECT_THAT(threads, Each(threads[0]));
+  EXPECT_NE(threads[0], std::this_thread::get_id());
+}
+
 // A thread of the program may be bound to one CPU. Others do not follow it there.
 TEST(PlacesTest, WorkersHaveTheCpusOfThePlaces) {
   const CpuSet all;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace attnrun {
@@ -100,7 +101,7 @@ TEST(PoolAllocatorTest, ReleasesKeptBlocksBeforeItRefuses) {
 TEST(PoolAllocatorTest, BlocksMayOutliveThePool) {
   std::shared_ptr<void> block;
   {
-    exec::PoolAllocator pool(Allocator::Heap());
+    exec::PoolAllocator pool(std::make_shared<LimitedAllocator>(SIZE_MAX));
     block = pool.Allocate(kMegabyte).value();
   }
   static_cast<char*>(block.get())[kMegabyte - 1] = 1;

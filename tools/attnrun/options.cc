@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "attnrun/limits.h"
 #include "tools/attnrun/contradiction.h"
 #include "tools/attnrun/dim_sizes.h"
 #include "tools/attnrun/generation_options.h"
@@ -166,7 +167,12 @@ void AddRunLimits(CLI::App& app, Options& options) {
       ->type_name("SECONDS");
   app.add_option_function<int64_t>(
          "--memory-limit",
-         [&](int64_t megabytes) { options.session.limits.run_bytes = megabytes << 20; },
+         [&](int64_t megabytes) {
+           const int64_t bytes = megabytes << 20;
+           options.session.limits.run_bytes = bytes;
+           // Weights count, too.
+           SetHeapLimit(std::max(HeapLimit(), bytes));
+         },
          "Megabytes that the tensors of a run may take; by default half of the machine's")
       ->check(CLI::Range(1, 1 << 30).description(""))
       ->type_name("MB");

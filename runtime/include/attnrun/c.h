@@ -264,6 +264,9 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_options_add_last_positions_of(
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_limit(attnrun_session_options* options,
                                                                  const char* name, int64_t limit);
 
+// Bounds the bytes of all tensors of the process: see attnrun::SetHeapLimit (attnrun/limits.h).
+ATTNRUN_EXPORT void attnrun_set_heap_limit(int64_t bytes);
+
 // Threads that several sessions share: see attnrun/thread_pool.h. 0 threads for as many as the
 // process may use. Lives as long as a session uses it, also after it is freed.
 typedef struct attnrun_thread_pool attnrun_thread_pool;
@@ -291,7 +294,7 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_load(const char* path,
 ATTNRUN_EXPORT attnrun_status* attnrun_session_load_bytes(const void* bytes, size_t size,
                                                           const attnrun_session_options* options,
                                                           attnrun_session** session);
-// No run may be under way.
+// No run may be under way but those of attnrun_session_run_async.
 ATTNRUN_EXPORT void attnrun_session_free(attnrun_session* session);
 
 ATTNRUN_EXPORT const attnrun_model_info* attnrun_session_model(const attnrun_session* session);
@@ -332,6 +335,20 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_run(
     const attnrun_session* session, const attnrun_run_options* options,
     const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
     const char* const* output_names, attnrun_tensor** outputs, size_t output_count);
+
+// Receives the end of a run: NULL if it succeeded, otherwise a status, which this function frees.
+typedef void (*attnrun_run_done)(void* context, attnrun_status* status);
+
+// As attnrun_session_run, but returns at once: a thread of attnrun computes the run in its turn and
+// calls `done` once; see Session::RunAsync (attnrun/session.h) for what it may do. If an error is
+// returned, `done` is never called. Until it is called, `options` and the array `outputs` must exist,
+// and bytes that inputs and outputs borrow, too; all other arguments may be freed at once.
+// attnrun_session_free waits for such runs.
+ATTNRUN_EXPORT attnrun_status* attnrun_session_run_async(
+    const attnrun_session* session, const attnrun_run_options* options,
+    const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
+    const char* const* output_names, attnrun_tensor** outputs, size_t output_count,
+    attnrun_run_done done, void* context);
 
 // ---- State ----
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "attnrun/export.h"
+
 namespace attnrun {
 
 // Bounds on a model and on the runs of a session. A load or a run that needs more ends with
@@ -26,7 +28,7 @@ struct Limits {
   // file.
   int64_t folded_bytes = kNone;
 
-  // The next three bound each run. Allocator::Heap() has a limit of its own for all.
+  // The next three bound each run. Allocator::Heap() has a limit of its own for all: see SetHeapLimit.
   // Bytes of one tensor.
   int64_t tensor_bytes = kNone;
   // Bytes of all intermediate tensors and outputs at a time, as RunOptions::memory_limit.
@@ -37,6 +39,12 @@ struct Limits {
   // Runs that wait for others. A run that would have to wait beside them ends with kUnavailable.
   int64_t waiting_runs = kNone;
 };
+
+// Bounds the bytes that Allocator::Heap() has given out at a time, for all sessions of the process; by
+// default half of the memory that the process may use. Tensors that exist stay where a limit is
+// lower than what they take. Thread-safe.
+ATTNRUN_EXPORT void SetHeapLimit(int64_t bytes);
+ATTNRUN_EXPORT int64_t HeapLimit();
 
 }  // namespace attnrun
 

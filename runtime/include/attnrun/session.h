@@ -3,6 +3,7 @@
 #define ATTNRUN_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +54,11 @@ struct SessionOptions {
   // they would use more. Without a pool, the runs of this session alone use at most as many threads
   // as the process may use CPUs.
   std::shared_ptr<ThreadPool> thread_pool;
+  // Gives the memory of what runs compute, outputs and intermediate values, but for small values; null
+  // for Allocator::Heap(), which gives that of weights and states in any case. The session keeps
+  // blocks for its next runs, and shares the allocator until the last of them is freed. It must be
+  // thread-safe.
+  std::shared_ptr<Allocator> allocator;
   // Bounds on the model and on each run.
   Limits limits;
   // Receives what goes wrong without being an error, as a weight cache that cannot be written. Empty:
@@ -101,6 +107,9 @@ struct SessionOptions {
   // weight cache are mapped all the same.
   bool map_files = true;
 };
+
+// Receives the result of a run: see Session::RunAsync.
+using RunCallback = std::function<void(absl::StatusOr<TensorMap> outputs)>;
 
 // One of several requests to Session::RunTogether. `state` may be null and must outlive the run.
 struct Request {
@@ -164,6 +173,20 @@ class ATTNRUN_EXPORT Session {
   // that does not fit. After an error the contents of the buffers are unspecified.
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
                    const RunOptions& options = {}) const;
+
+  // As Run, but returns at once: a thread of the session, or of its pool, computes the run in its turn
+  // and calls `done` once with the result. If RunAsync returns an error, such as a wrong input or
+  // kUnavailable, `done` is never called. Also kInvalidArgument: options.observer is set, or `done` is
+  // empty.
+  // Bytes that an input borrows must stay as they are, and what `options` points to must exist, until
+  // `done` is called. A cancelled run, or one whose deadline passed while it waited, ends in its turn.
+  // The destructor waits for all runs. `done` must not throw, destroy the session, or wait for
+  // another run; it may call RunAsync. A Run of this session in it gives kFailedPrecondition.
+  absl::Status RunAsync(const TensorMap& inputs, RunCallback done,
+                        const RunOptions& options = {}) const;
+  // Into the caller's buffers, as the second form of Run; `done` receives these tensors.
+  absl::Status RunAsync(const TensorMap& inputs, TensorMap outputs, RunCallback done,
+                        const RunOptions& options = {}) const;
 
   // The values that the model carries from run to run, in the order of the inputs: outputs that are
   // inputs of the next run. Found from the graph; where it does not tell, from the names.

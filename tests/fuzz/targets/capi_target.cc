@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -308,7 +309,25 @@ class Caller {
   void RunSession() {
     const attnrun_session* const session = Any(sessions_);
     const attnrun_run_options* const options = Any(runs_);
+    if (OneIn(3)) {
+      return RunOn([&](auto... arguments) {
+        return RunInTurn([&](auto... receiver) {
+          return attnrun_session_run_async(session, options, arguments..., receiver...);
+        });
+      });
+    }
     RunOn([&](auto... arguments) { return attnrun_session_run(session, options, arguments...); });
+  }
+
+  // Calls start(done, context) and waits for the run.
+  template <typename Start>
+  static attnrun_status* RunInTurn(Start start) {
+    std::promise<attnrun_status*> end;
+    const attnrun_run_done done = [](void* context, attnrun_status* status) {
+      static_cast<std::promise<attnrun_status*>*>(context)->set_value(status);
+    };
+    attnrun_status* const refused = start(done, &end);
+    return refused != nullptr ? refused : end.get_future().get();
   }
 
   void MakeState() {
