@@ -48,6 +48,7 @@ bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared, Tens
 absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, const TokenIds& ids,
                                         const TensorMap& given) {
   TensorMap inputs = given;
+  bool reads_ids = false;
   const auto length = static_cast<int64_t>(ids.size());
   for (const ValueInfo& info : declared) {
     if (inputs.count(info.name) > 0 || info.has_default) continue;
@@ -59,11 +60,18 @@ absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, 
     }
     if (info.name == "input_ids") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], IdTensor(info.type, {ids}));
+      reads_ids = true;
     } else if (info.name == "attention_mask") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 1));
     } else if (info.name == "token_type_ids") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 0));
     }
+  }
+  if (!ids.empty() && !reads_ids) {
+    return absl::InvalidArgumentError(
+        declared.empty() ? "the model has no encoder that reads a text"
+                         : absl::StrCat("the encoder reads no ids of a text beside its input '",
+                                        declared[0].name, "'"));
   }
   return inputs;
 }

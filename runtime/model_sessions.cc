@@ -142,6 +142,26 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   return decoder;
 }
 
+namespace {
+
+constexpr absl::string_view kEncoderStates = "encoder_hidden_states";
+
+// kInvalidArgument if no input of the decoder follows from what the encoder gives.
+absl::Status CheckReadsEncoder(const Session& decoder, const Session& encoder) {
+  const auto feeds = [&](const ValueInfo& output) {
+    return HasInput(decoder, output.name) ||
+           HasInput(decoder, ContinuedInput(decoder, output.name));
+  };
+  if (HasInput(decoder, kEncoderStates) || absl::c_any_of(encoder.outputs(), feeds)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it reads nothing of what the encoder gives: expected an input '",
+                   kEncoderStates, "', or one with the name of an output of the encoder"));
+}
+
+}  // namespace
+
 absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
                                                   const SessionOptions& options) {
   SessionOptions settings = options;
@@ -167,6 +187,8 @@ absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
   }
   if (!files.encoder.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.encoder, Session::Load(files.encoder, options));
+    ATTNRUN_RETURN_IF_ERROR(
+        Annotate(CheckReadsEncoder(sessions.decoder.session, *sessions.encoder), files.decoder));
   }
   if (!files.embed_tokens.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(sessions.embed_tokens, Session::Load(files.embed_tokens, options));
@@ -178,11 +200,13 @@ absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap&
                                  const RunOptions& options) {
   TensorMap encoded;
   if (!sessions.encoder.has_value()) return encoded;
-  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, sessions.encoder->Run(inputs, options));
+  absl::StatusOr<TensorMap> run = sessions.encoder->Run(inputs, options);
+  if (!run.ok()) return Annotate(run.status(), "the encoder");
+  const TensorMap outputs = *std::move(run);
   const Session& decoder = sessions.decoder.session;
   const Tensor& states = outputs.at(sessions.encoder->outputs()[0].name);
   for (const ValueInfo& info : decoder.inputs()) {
-    if (info.name == "encoder_hidden_states") encoded[info.name] = states;
+    if (info.name == kEncoderStates) encoded[info.name] = states;
     if (info.name != "encoder_attention_mask") continue;
     // The decoder sees all that the encoder read.
     const auto mask = inputs.find("attention_mask");

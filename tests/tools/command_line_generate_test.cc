@@ -101,7 +101,11 @@ TEST_F(GenerateTest, RunsSeveralPromptsInOrder) {
               ElementsAre(TokenIds{2, 3}, TokenIds{4, 5}));
   WriteAll(folder_ / "lines.txt", "1\n\n5 4 3\n");
   WriteAll(folder_ / "lists.json", "[[1], [5, 4, 3]]");
-  for (const char* file : {"lines.txt", "lists.json"}) {
+  // With the byte order mark of some editors.
+  WriteAll(folder_ / "marked.txt",
+           "\xEF\xBB\xBF"
+           "1\n5,4,3\n");
+  for (const char* file : {"lines.txt", "lists.json", "marked.txt"}) {
     EXPECT_THAT(Tokens(std::string("--max-new-tokens 2 --prompt-ids-file ") + file),
                 ElementsAre(TokenIds{2, 3}, TokenIds{4, 5}));
   }
@@ -165,6 +169,13 @@ TEST_F(GenerateTest, StreamsLinesOfJson) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(nlohmann::json::parse(lines[0])["token"], 5);
   EXPECT_EQ(nlohmann::json::parse(lines[2])["sequences"][0]["tokens"], nlohmann::json({5, 6}));
+}
+
+TEST_F(GenerateTest, RefusesAMissingId) {
+  for (const char* ids : {"5,,6", "5,6,", ","}) {
+    ExpectRefused(std::string("generate . --prompt-ids ") + ids, 2,
+                  "--prompt-ids: expected ids separated by commas, but found none beside a comma");
+  }
 }
 
 // The logits at each position are the mean of the rows of all ids.

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/quote.h"
 #include "core/status.h"
 #include "tools/attnrun/json.h"
@@ -36,16 +37,19 @@ absl::StatusOr<std::vector<TokenIds>> ParseJsonLists(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<TokenIds> ParseIds(absl::string_view text) {
+  const auto fail = [](const std::string& found) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ids separated by commas, but found ", found));
+  };
+  if (absl::StripAsciiWhitespace(text).empty()) return fail("none");
   TokenIds ids;
-  for (const absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(", \t\r"), absl::SkipEmpty())) {
-    if (!absl::SimpleAtoi(word, &ids.emplace_back())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected ids separated by commas, but found ", Quoted(word)));
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(part, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (words.empty()) return fail("none beside a comma");
+    for (const absl::string_view word : words) {
+      if (!absl::SimpleAtoi(word, &ids.emplace_back())) return fail(Quoted(word));
     }
-  }
-  if (ids.empty()) {
-    return absl::InvalidArgumentError("expected ids separated by commas, but found none");
   }
   return ids;
 }
@@ -73,14 +77,16 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
 
 absl::StatusOr<std::vector<TokenIds>> ReadIdsFile(const std::string& path) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "[")) {
-    absl::StatusOr<std::vector<TokenIds>> lists = ParseJsonLists(text);
+  // Some editors write a byte order mark.
+  const absl::string_view lines = absl::StripPrefix(text, "\xEF\xBB\xBF");
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines), "[")) {
+    absl::StatusOr<std::vector<TokenIds>> lists = ParseJsonLists(lines);
     if (!lists.ok()) return Annotate(lists.status(), path);
     return lists;
   }
   std::vector<TokenIds> lists;
   int64_t number = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) continue;
     absl::StatusOr<TokenIds> ids = ParseIds(line);
