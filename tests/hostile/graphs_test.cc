@@ -413,6 +413,39 @@ const BoundedModel kGraphs[] = {
        }
        AddIntAttribute(AddNode(&g, "Concat", all, {"y"}, "bad"), "axis", 0);
      }},
+    // Each condition reads the one before it twice, so that depth alone bounds no walk.
+    {"ConditionsReadTwice",
+     [](ModelProto&, GraphProto& g) {
+       std::string last = "c";
+       AddNode(&g, "Greater", {"x", "x"}, {last});
+       for (int i = 0; i < 1'500; ++i) {
+         const auto name = [i](const char* prefix) { return absl::StrCat(prefix, i); };
+         AddNode(&g, "Not", {last}, {name("not")});
+         AddNode(&g, "And", {last, name("not")}, {name("and")});
+         AddNode(&g, "Or", {name("and"), last}, {name("or")});
+         last = name("or");
+       }
+       AddNode(&g, "Identity", {last}, {"y"}, "bad");
+     }},
+    {"AProductOfManyAttentions",
+     [](ModelProto&, GraphProto& g) {
+       Declare(g, {1, 4, 4});
+       auto* shape = g.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+       shape->mutable_dim(0)->set_dim_param("batch");
+       shape->mutable_dim(1)->set_dim_param("length");
+       AddInts(AddNode(&g, "Transpose", {"x"}, {"t"}), "perm", {0, 2, 1});
+       AddNode(&g, "MatMul", {"x", "t"}, {"s"});
+       Names all;
+       for (int i = 0; i < 1'500; ++i) {
+         const auto name = [i](const char* prefix) { return absl::StrCat(prefix, i); };
+         *g.add_initializer() = Floats(name("b"), {1}, {static_cast<float>(i)});
+         AddNode(&g, "Mul", {"s", name("b")}, {name("m")});
+         AddIntAttribute(AddNode(&g, "Softmax", {name("m")}, {name("p")}), "axis", -1);
+         AddNode(&g, "MatMul", {name("p"), "x"}, {name("o")});
+         all.push_back(name("o"));
+       }
+       AddNode(&g, "Sum", all, {"y"}, "bad");
+     }},
     {"ManyAxesOfOne",
      [](ModelProto&, GraphProto& g) {
        Declare(g, std::vector<int64_t>(5'000, 1));

@@ -171,32 +171,46 @@ std::optional<bool> IsNotZero(const Value* value) {
   return *a != *b;
 }
 
+// How far a walk over operators of two inputs may still go: values that are read twice would be met
+// exponentially often by depth alone.
+struct Reach {
+  int depth = kMaxDepth;
+  // Shared by all that one walk looks at.
+  int* values;
+
+  Reach Next() const { return {depth - 1, values}; }
+  // False at the end.
+  bool Take() const { return depth > 0 && --*values >= 0; }
+};
+
 // True if all elements are finite or NaN, whatever the inputs are.
-bool IsNeverInfinite(const Value* value, Facts& facts, int depth) {
+bool IsNeverInfinite(const Value* value, Facts& facts, Reach reach) {
   if (const auto uniform = UniformOf(value)) return !std::isinf(*uniform);
   const Node* node = value->producer();
-  if (depth == 0 || node == nullptr || !node->domain().empty()) return false;
+  if (!reach.Take() || node == nullptr || !node->domain().empty()) return false;
   const std::string& op = node->op_type();
   if (ops::TraitsOf(*node).bounded) return true;
-  const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, depth - 1); };
+  const auto input = [&](int i) { return IsNeverInfinite(node->input(i), facts, reach.Next()); };
   if (op == "Where") return input(1) && input(2);
   // A finite number may overflow in a narrower type.
   if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
   return IsViewNode(*node) && input(0);
 }
 
-std::optional<bool> ConditionTo(Value* value, Facts& facts, int depth) {
-  if (value == nullptr || facts.TypeOf(value) != DataType::kBool || depth == 0) return std::nullopt;
+std::optional<bool> ConditionTo(Value* value, Facts& facts, Reach reach) {
+  if (value == nullptr || facts.TypeOf(value) != DataType::kBool || !reach.Take()) {
+    return std::nullopt;
+  }
   if (const auto uniform = UniformOf(value)) return *uniform != 0;
   if (value->is_constant()) return std::nullopt;
   const auto known = KnownMargin(value, facts);
   const Node* node = value->producer();
   if (known.has_value() || node == nullptr || !node->domain().empty()) return known;
   const std::string& op = node->op_type();
-  const auto a = [&] { return ConditionTo(node->input(0), facts, depth - 1); };
-  const auto b = [&] { return ConditionTo(node->input(1), facts, depth - 1); };
+  const auto a = [&] { return ConditionTo(node->input(0), facts, reach.Next()); };
+  const auto b = [&] { return ConditionTo(node->input(1), facts, reach.Next()); };
   if (op == "Cast") return IsNotZero(node->input(0));
-  if (op == "IsInf" && IsNeverInfinite(node->input(0), facts, depth)) return false;
+  if (op == "IsInf" && IsNeverInfinite(node->input(0), facts, reach)) return false;
   if (op == "Not") {
     const auto inner = a();
     return inner.has_value() ? std::optional<bool>(!*inner) : std::nullopt;
@@ -223,7 +237,8 @@ std::optional<double> TriangleOf(const Value* value, Facts& facts) {
 }
 
 std::optional<bool> KnownCondition(Value* condition, Facts& facts) {
-  return ConditionTo(condition, facts, kMaxDepth);
+  int values = 128;
+  return ConditionTo(condition, facts, {kMaxDepth, &values});
 }
 
 }  // namespace attnrun::opt

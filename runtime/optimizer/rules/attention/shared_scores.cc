@@ -38,8 +38,12 @@ std::vector<Node*> ScoresToRemove(const Graph& graph, const Scores& scores,
   const auto is_read = [&](const Node* node) {
     return absl::c_any_of(node->output(0)->consumers(), stays);
   };
+  // Each reader asks for all others, and a file must not be able to exhaust the clock. Exporters share
+  // scores between two or three.
+  constexpr size_t kMostReaders = 32;
   for (auto node = absl::c_find_if(removed, is_read); node != removed.end();
        node = absl::c_find_if(removed, is_read)) {
+    if ((*node)->output(0)->consumers().size() > kMostReaders) return scores.nodes;
     if (graph.IsOutput((*node)->output(0)) || AreFew(scores)) return scores.nodes;
     for (Node* reader : (*node)->output(0)->consumers()) {
       if (!stays(reader) || absl::c_linear_search(scores.nodes, reader)) continue;
