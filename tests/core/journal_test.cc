@@ -46,6 +46,7 @@ TEST(JournalTest, ReadersOfTheOldElementsAreSpared) {
   const Tensor kept = Zeros();
   const Tensor lent = Lent(kept);
   EXPECT_NE(JournalOf(lent), nullptr);
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): a copy is what is tested.
   const Tensor copy = lent;
   EXPECT_EQ(JournalOf(lent), nullptr);
   EXPECT_TRUE(HasJournal(copy));

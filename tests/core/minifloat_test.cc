@@ -111,11 +111,13 @@ TEST(MinifloatTest, NegativeValuesRoundLikeTheirMagnitudes) {
   for (const DataType type : SignedTypes()) {
     const bool has_negative_zero =
         type != DataType::kFloat8E4M3FNUZ && type != DataType::kFloat8E5M2FNUZ;
-    for (double value = 0x1p-140; value < 1e6; value *= 1.37) {
+    double value = 0x1p-140;
+    while (value < 1e6) {
       const double positive = DecodeFloat(type, EncodeFloat(type, value));
       const double negative = DecodeFloat(type, EncodeFloat(type, -value));
       ASSERT_EQ(negative, -positive) << Name(type) << " " << value;
       ASSERT_EQ(std::signbit(negative), positive != 0 || has_negative_zero) << Name(type);
+      value *= 1.37;
     }
   }
 }

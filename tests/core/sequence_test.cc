@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Tensor Numbers(std::vector<float> elements) {
+Tensor Numbers(const std::vector<float>& elements) {
   return *Tensor::Of<float>({static_cast<int64_t>(elements.size())}, elements);
 }
 

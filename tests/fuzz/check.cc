@@ -21,8 +21,7 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const TensorMap& inp
   for (const Value* input : graph.inputs()) ordered.push_back(inputs.at(input->name()));
   Interrupt interrupt(absl::Now() + absl::Seconds(20), nullptr);
   std::vector<Tensor> outputs;
-  const absl::Status status =
-      exec::Execute(**plan, ordered, {{}, interrupt, Allocator::Heap()}, outputs);
+  absl::Status status = exec::Execute(**plan, ordered, {{}, interrupt, Allocator::Heap()}, outputs);
   if (!status.ok()) return status;
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;

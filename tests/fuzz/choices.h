@@ -15,6 +15,9 @@ namespace attnrun::testing {
 // Picks items by the numbers that Source::Int gives.
 template <typename Source>
 class Picks {
+  friend Source;
+  Picks() = default;
+
  public:
   template <typename T>
   const T& Pick(const std::vector<T>& items) {

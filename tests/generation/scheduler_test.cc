@@ -64,7 +64,7 @@ absl::StatusOr<GenerationResult> Generated(Scheduler& scheduler,
   SearchSettings settings;
   settings.config = config;
   GenerationResult result;
-  const absl::Status status = scheduler.Run(TasksOf(prompts, kNew), settings, run, nullptr, result);
+  absl::Status status = scheduler.Run(TasksOf(prompts, kNew), settings, run, nullptr, result);
   if (!status.ok()) return status;
   return result;
 }

@@ -32,8 +32,7 @@ inline absl::StatusOr<std::vector<GeneratedSequence>> TriedSearch(
   SearchSettings settings;
   settings.config = config;
   GenerationResult result;
-  const absl::Status status =
-      scheduler.Run(TasksOf(prompts, new_tokens), settings, {}, nullptr, result);
+  absl::Status status = scheduler.Run(TasksOf(prompts, new_tokens), settings, {}, nullptr, result);
   if (!status.ok()) return status;
   return result.sequences;
 }

@@ -6,7 +6,6 @@
 namespace attnrun::testing {
 namespace {
 
-using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::ModelProto;
 using onnx::NodeProto;

@@ -8,7 +8,6 @@
 namespace attnrun::testing {
 namespace {
 
-using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::ModelProto;
 

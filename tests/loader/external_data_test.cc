@@ -12,8 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 using onnx::TensorProto;
 using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 constexpr char kThreeInts[] = "\1\0\0\0\2\0\0\0\3\0\0\0";
 const std::string kData(kThreeInts, 12);  // NOLINT(cert-err58-cpp)

@@ -15,7 +15,6 @@ namespace {
 using onnx::AttributeProto;
 using onnx::TensorProto;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // A loaded model together with the bytes that its tensors view.
 struct Loaded {

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "loader/loader.h"
 #include "loader/model_maker.h"
@@ -127,7 +128,7 @@ TEST(TensorTest, FloatDataInSeveralPiecesIsJoined) {
   const std::string two = Bytes<float>({2});
   const TemporaryFolder folder;
   for (const std::string& tag : {std::string("\x25"), std::string("\x22\4")}) {
-    const std::string path = folder.Write("t.pb", head + tag + one + tag + two);
+    const std::string path = folder.Write("t.pb", absl::StrCat(head, tag, one, tag, two));
     EXPECT_THAT(ToDoubles(loader::ReadTensorProto(path).value()).value(), ElementsAre(1, 2));
   }
 }
@@ -142,7 +143,7 @@ BadCase Bad(const char* name, TensorProto proto, const char* message) {
   return {name, std::move(proto), message};
 }
 
-TensorProto Counted(int type, std::vector<int64_t> dims, int int32s, int floats) {
+TensorProto Counted(int type, const std::vector<int64_t>& dims, int int32s, int floats) {
   TensorProto proto = MakeTensor("t", type, dims);
   for (int i = 0; i < int32s; ++i) proto.add_int32_data(i);
   for (int i = 0; i < floats; ++i) proto.add_float_data(i);

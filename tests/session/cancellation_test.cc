@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "attnrun/session.h"
 #include "loader/model_maker.h"
 
@@ -51,7 +52,8 @@ TensorMap Inputs() {
 
 int Cancellations() {
   const char* number = std::getenv("ATTNRUN_TEST_CANCELLATIONS");
-  return number == nullptr ? 300 : std::atoi(number);
+  int count = 300;
+  return number != nullptr && absl::SimpleAtoi(number, &count) ? count : 300;
 }
 
 bool SameBits(const TensorMap& a, const TensorMap& b) {

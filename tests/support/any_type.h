@@ -80,9 +80,8 @@ inline void ExpectError(const OpTester& op, const std::string& message) {
   EXPECT_EQ(kernel.message(), message);
 }
 
-inline Tensor Ints(std::vector<int64_t> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Make<int64_t>({count}, std::move(values));
+inline Tensor Ints(const std::vector<int64_t>& values) {
+  return Make<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
 inline Tensor ScalarInt(int64_t value) { return Make<int64_t>({}, {value}); }

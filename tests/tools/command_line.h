@@ -107,6 +107,7 @@ class CommandLineTest : public ::testing::Test {
     const std::string command = "cd '" + folder_.string() + "' && " + before +
                                 "'" ATTNRUN_PROGRAM "' " + arguments + " >'" + streams.string() +
                                 "out' 2>'" + streams.string() + "err' </dev/null";
+    // NOLINTNEXTLINE(bugprone-command-processor): the words are the tests' own.
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(streams.string() + "out"),
             ReadAll(streams.string() + "err")};

@@ -227,7 +227,7 @@ class Caller {
   void MakeStrings() {
     static constexpr const char* kTexts[] = {"a", "", "some text that is longer than a few bytes"};
     static constexpr size_t kLengths[] = {1, 0, 9};
-    const auto count = static_cast<int64_t>(choices_.Int(0, 3));
+    const int64_t count = choices_.Int(0, 3);
     const int64_t shape[] = {OneIn(8) ? Number() : count};
     Put(tensors_, [&](attnrun_tensor** made) {
       return attnrun_tensor_strings(1, shape, kTexts, OneIn(2) ? kLengths : nullptr,
@@ -248,14 +248,15 @@ class Caller {
     attnrun_tensor* const tensor = Any(tensors_);
     if (tensor == nullptr) return;
     attnrun_type_name(attnrun_tensor_type(tensor));
-    int64_t sum = 0;
+    // Volatile, so that no read is left out.
+    volatile int64_t sum = 0;
     for (size_t i = 0; i < attnrun_tensor_rank(tensor); ++i) {
-      sum ^= attnrun_tensor_shape(tensor)[i];
+      sum = sum ^ attnrun_tensor_shape(tensor)[i];
     }
     // The bytes exist: a sanitizer sees reads outside.
     const auto* const bytes = static_cast<const uint8_t*>(attnrun_tensor_data(tensor));
     const size_t size = attnrun_tensor_byte_size(tensor);
-    if (bytes != nullptr && size > 0 && size <= sizeof(memory_)) sum ^= bytes[0];
+    if (bytes != nullptr && size > 0 && size <= sizeof(memory_)) sum = sum ^ bytes[0];
     attnrun_tensor_mutable_data(tensor);
     const auto index = static_cast<size_t>(Number());
     size_t length = 0;

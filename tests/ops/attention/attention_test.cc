@@ -195,7 +195,8 @@ TEST(AttentionTest, BitsDependOnTheRowAlone) {
   const Tensor q = RandomFloats({2, 4, 150, 24}, generator);
   const Tensor k = RandomFloats({2, 2, 150, 24}, generator);
   const Tensor v = RandomFloats({2, 2, 150, 24}, generator);
-  auto run = [](const Tensor& a, const Tensor& b, const Tensor& c, int threads, Tensor mask = {}) {
+  auto run = [](const Tensor& a, const Tensor& b, const Tensor& c, int threads,
+                const Tensor& mask = {}) {
     const int before = NumThreads();
     SetNumThreads(threads);
     OpTester op("Attention", 23);

@@ -209,7 +209,8 @@ TEST(FewQueriesTest, PeaksThatRise) {
     Attention attention(20, 400, 3, 64, generator);
     for (float& x : attention.q) x = std::fabs(x);
     for (size_t i = 0; i < attention.k.size(); ++i) {
-      attention.k[i] = step / 30 * static_cast<float>(i / 64 % 400 / 64);
+      const size_t tile = i / 64 % 400 / 64;
+      attention.k[i] = step / 30 * static_cast<float>(tile);
     }
     ExpectSameBits(attention, true);
   }

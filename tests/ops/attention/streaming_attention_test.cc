@@ -229,7 +229,10 @@ TEST(StreamingAttentionTest, PeaksThatRiseFromTileToTile) {
   std::mt19937 generator(Seed());
   for (const float step : {3.0F, 7.5F, 20.0F, 100.0F}) {
     std::vector<float> bias(200);
-    for (int64_t t = 0; t < 200; ++t) bias[t] = step * static_cast<float>(t / 64);
+    for (int64_t t = 0; t < 200; ++t) {
+      const int64_t tile = t / 64;
+      bias[t] = step * static_cast<float>(tile);
+    }
     ops::AttentionProblem p = Sizes(70, 200);
     p.bias = {bias.data(), 0, 0, 0, 1};
     // Scores are rounded to their last place, which becomes a relative error of the weights.

@@ -19,11 +19,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-absl::StatusOr<std::vector<Tensor>> RunOp(const Composite& op, std::vector<Tensor> inputs,
+absl::StatusOr<std::vector<Tensor>> RunOp(const Composite& op, const std::vector<Tensor>& inputs,
                                           int outputs = 1) {
   std::vector<Tensor> results(outputs);
   ops::OpContext context(inputs, absl::MakeSpan(results), Allocator::Heap());
-  const absl::Status status = op.Reference(context);
+  absl::Status status = op.Reference(context);
   if (!status.ok()) return status;
   return results;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "support/op_tester.h"
 
@@ -24,7 +25,7 @@ OpTester CastTo(DataType to, int opset = 28) {
   return op;
 }
 
-Tensor Reference(OpTester op) { return op.Reference().value()[0]; }
+Tensor Reference(const OpTester& op) { return op.Reference().value()[0]; }
 
 TEST(CastTest, NumbersAreConvertedBetweenTypes) {
   const Tensor floats = Make<float>({4}, {-1.9F, 0, 2.5F, NAN});

@@ -16,7 +16,6 @@ namespace attnrun::testing {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr DataType kF32 = DataType::kFloat;
 
 using Shapes = std::vector<std::vector<int64_t>>;
 

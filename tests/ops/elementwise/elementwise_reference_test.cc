@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "support/op_tester.h"
@@ -19,13 +20,12 @@ using ::testing::HasSubstr;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::lowest();
 
-Tensor Ints(DataType type, std::vector<int64_t> elements) {
+Tensor Ints(DataType type, const std::vector<int64_t>& elements) {
   return FromInts(type, {static_cast<int64_t>(elements.size())}, elements).value();
 }
 
-Tensor Floats(std::vector<float> elements) {
-  const auto count = static_cast<int64_t>(elements.size());
-  return Make<float>({count}, std::move(elements));
+Tensor Floats(const std::vector<float>& elements) {
+  return Make<float>({static_cast<int64_t>(elements.size())}, elements);
 }
 
 struct IntegerCase {

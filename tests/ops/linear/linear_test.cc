@@ -56,7 +56,7 @@ TEST(LinearReferenceTest, Activations) {
 }
 
 TEST(LinearReferenceTest, ErrorsSayWhatIsWrong) {
-  const auto floats = [](Dims dims) {
+  const auto floats = [](const Dims& dims) {
     return Make<float>(dims, std::vector<float>(NumElements(dims).value()));
   };
   struct Wrong {

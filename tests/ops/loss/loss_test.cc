@@ -12,10 +12,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-OpTester Likelihood(const std::string& reduction, std::vector<int64_t> target) {
+OpTester Likelihood(const std::string& reduction, const std::vector<int64_t>& target) {
   OpTester op("NegativeLogLikelihoodLoss", 22);
   const auto count = static_cast<int64_t>(target.size());
-  op.Input(Make<float>({2, 2}, {1, 2, 3, 4})).Input(Make<int64_t>({count}, std::move(target)));
+  op.Input(Make<float>({2, 2}, {1, 2, 3, 4})).Input(Make<int64_t>({count}, target));
   op.Input(Make<float>({2}, {10, 1})).Attribute("reduction", reduction);
   return op;
 }

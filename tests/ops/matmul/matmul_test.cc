@@ -70,7 +70,7 @@ TEST(MatMulReferenceTest, ErrorsSayWhatIsWrong) {
     op.Input(std::move(a)).Input(std::move(b));
     return std::string(op.Reference().status().message());
   };
-  const auto zeros = [](Dims dims) {
+  const auto zeros = [](const Dims& dims) {
     return FromDoubles(DataType::kFloat, dims, std::vector<double>(NumElements(dims).value()))
         .value();
   };
@@ -150,7 +150,7 @@ TEST(GemmReferenceTest, IntegersAreExactAndCIsRequiredBeforeVersion11) {
 }
 
 TEST(GemmReferenceTest, ErrorsSayWhatIsWrong) {
-  const auto message = [](Dims a, Dims b, Dims c) {
+  const auto message = [](const Dims& a, const Dims& b, const Dims& c) {
     const auto zeros = [](const Dims& dims) {
       return FromDoubles(DataType::kFloat, dims, std::vector<double>(NumElements(dims).value()))
           .value();

@@ -111,10 +111,11 @@ TEST(SliceTest, AcceptsTheFormsOfEveryVersion) {
 }
 
 TEST(SliceTest, RefusesInvalidOperands) {
-  const auto slice = [](IntList starts, IntList ends, IntList axes, IntList steps) {
+  const auto slice = [](const IntList& starts, const IntList& ends, const IntList& axes,
+                        const IntList& steps) {
     OpTester op("Slice", 13);
-    op.Input(Make<float>({2, 2}, {1, 2, 3, 4})).Input(Ints(std::move(starts)));
-    op.Input(Ints(std::move(ends))).Input(Ints(std::move(axes))).Input(Ints(std::move(steps)));
+    op.Input(Make<float>({2, 2}, {1, 2, 3, 4})).Input(Ints(starts));
+    op.Input(Ints(ends)).Input(Ints(axes)).Input(Ints(steps));
     return op;
   };
   ExpectError(slice({0}, {1}, {0}, {0}), "the step along axis 0 is 0");

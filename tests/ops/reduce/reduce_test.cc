@@ -20,10 +20,10 @@ constexpr const char* kAll[] = {"ReduceSum",       "ReduceMean",     "ReduceMax"
                                 "ReduceProd",      "ReduceL1",       "ReduceL2",  "ReduceLogSum",
                                 "ReduceLogSumExp", "ReduceSumSquare"};
 
-OpTester Reduction(const char* name, Tensor x, std::vector<int64_t> axes) {
+OpTester Reduction(const char* name, Tensor x, const std::vector<int64_t>& axes) {
   OpTester op(name, 20);
   const auto count = static_cast<int64_t>(axes.size());
-  op.Input(std::move(x)).Input(Make<int64_t>({count}, std::move(axes)));
+  op.Input(std::move(x)).Input(Make<int64_t>({count}, axes));
   return op;
 }
 

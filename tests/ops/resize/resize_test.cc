@@ -15,14 +15,14 @@ using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 using ::testing::HasSubstr;
 
-Tensor Vector(Floats values) {
+Tensor Vector(const Floats& values) {
   const auto count = static_cast<int64_t>(values.size());
-  return Make<float>({count}, std::move(values));
+  return Make<float>({count}, values);
 }
 
-Tensor Vector(Ints values) {
+Tensor Vector(const Ints& values) {
   const auto count = static_cast<int64_t>(values.size());
-  return Make<int64_t>({count}, std::move(values));
+  return Make<int64_t>({count}, values);
 }
 
 OpTester ByScales(Tensor x, Floats scales, int opset = 19) {
@@ -299,7 +299,7 @@ TEST(ResizeKernelTest, AnInfinityOfWeightZeroDoesNotCount) {
 }
 
 TEST(ResizeShapeTest, FollowsAxesAspectRatioAndExtents) {
-  const auto shape = [](OpTester op) { return op.Reference().value()[0].shape(); };
+  const auto shape = [](const OpTester& op) { return op.Reference().value()[0].shape(); };
   const Tensor x = Make<float>({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   OpTester listed = ByScales(x, {2, 0.5f});
   listed.Attribute("axes", Ints{-1, 1});

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-Tensor Zeros(std::vector<int64_t> shape) {
+Tensor Zeros(const std::vector<int64_t>& shape) {
   const std::vector<int64_t> zeros(NumElements(shape).value(), 0);
   return FromInts(DataType::kInt64, shape, zeros).value();
 }

@@ -11,9 +11,9 @@ using Ints = std::vector<int64_t>;
 using Texts = std::vector<std::string>;
 using ::testing::HasSubstr;
 
-Tensor Vector(Texts texts) {
+Tensor Vector(const Texts& texts) {
   const auto count = static_cast<int64_t>(texts.size());
-  return Make<std::string>({count}, std::move(texts));
+  return Make<std::string>({count}, texts);
 }
 
 void ExpectResult(const OpTester& op, const Tensor& expected, int i = 0) {
@@ -93,10 +93,10 @@ TEST(RegexFullMatchTest, MatchesWholeStrings) {
 }
 
 // The pool: 1, 2; then (1, 2), (2, 2).
-OpTester Count(const std::string& mode, int64_t skipped, Ints row) {
+OpTester Count(const std::string& mode, int64_t skipped, const Ints& row) {
   OpTester op("TfIdfVectorizer", 9);
   const auto count = static_cast<int64_t>(row.size());
-  op.Input(Make<int64_t>({1, count}, std::move(row))).Attribute("mode", mode);
+  op.Input(Make<int64_t>({1, count}, row)).Attribute("mode", mode);
   op.Attribute("pool_int64s", Ints{1, 2, 1, 2, 2, 2}).Attribute("ngram_counts", Ints{0, 2});
   op.Attribute("ngram_indexes", Ints{0, 1, 3, 2}).Attribute("max_skip_count", skipped);
   op.Attribute("min_gram_length", int64_t{1}).Attribute("max_gram_length", int64_t{2});

@@ -26,8 +26,8 @@ OpTester Sample(Tensor x, Tensor grid, const std::string& mode, const std::strin
 }
 
 // An image of one axis sampled at `places`.
-OpTester Row(Floats x, Floats places, const std::string& mode, const std::string& padding,
-             bool align_corners = false) {
+OpTester Row(const Floats& x, const Floats& places, const std::string& mode,
+             const std::string& padding, bool align_corners = false) {
   const auto extent = static_cast<int64_t>(x.size());
   const auto count = static_cast<int64_t>(places.size());
   return Sample(Make<float>({1, 1, extent}, x), Make<float>({1, count, 1}, places), mode, padding,

@@ -12,9 +12,9 @@ using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
 using ::testing::HasSubstr;
 
-Tensor Vector(Ints values) {
+Tensor Vector(const Ints& values) {
   const auto count = static_cast<int64_t>(values.size());
-  return Make<int64_t>({count}, std::move(values));
+  return Make<int64_t>({count}, values);
 }
 
 void ExpectResult(const OpTester& op, const Tensor& expected) {
@@ -99,10 +99,10 @@ TEST(Col2ImTest, KeepsIntegersExact) {
   ExpectResult(op, Make<uint8_t>({1, 1, 3}, {200, 3, 100}));
 }
 
-OpTester Unpool(Ints indices) {
+OpTester Unpool(const Ints& indices) {
   OpTester op("MaxUnpool", 22);
   op.Attribute("kernel_shape", Ints{2}).Attribute("strides", Ints{2});
-  op.Input(Make<float>({1, 1, 2}, {5, 6})).Input(Make<int64_t>({1, 1, 2}, std::move(indices)));
+  op.Input(Make<float>({1, 1, 2}, {5, 6})).Input(Make<int64_t>({1, 1, 2}, indices));
   return op;
 }
 

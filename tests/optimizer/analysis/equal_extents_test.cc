@@ -38,8 +38,8 @@ Value* Extent(GraphBuilder& b, Value* x, int64_t axis) {
 }
 
 TEST(EqualExtentsTest, OfOperandsThatMustAgree) {
-  const auto node = [](const char* op, std::vector<std::vector<DimSpec>> shapes,
-                       AttributeMap attributes) {
+  const auto node = [](const char* op, const std::vector<std::vector<DimSpec>>& shapes,
+                       const AttributeMap& attributes) {
     return [=](GraphBuilder& b) {
       std::vector<Value*> inputs;
       for (const auto& shape : shapes) {

@@ -121,7 +121,7 @@ TEST(ViewsTest, OnePositionOfAnAxisIsGathered) {
 
 // nn.MultiheadAttention with a length that was fixed at export: Gathers share a Squeeze and a
 // Transpose of packed projections. Read before these, the parts are a Split.
-OptimizerTester PackedPositions(std::vector<int64_t> indices) {
+OptimizerTester PackedPositions(const std::vector<int64_t>& indices) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {9, "batch", 12});
     Value* parts = b.Op("Reshape", {b.Op("Neg", {x}), Vector(b, {1, 9, -1, 3, 4})});

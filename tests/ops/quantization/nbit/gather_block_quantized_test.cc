@@ -21,7 +21,7 @@ OpTester Node(int64_t gather, int64_t quantize, int64_t block, int64_t bits) {
   return op;
 }
 
-Tensor Ints(DataType type, Dims shape, const std::vector<int64_t>& elements) {
+Tensor Ints(DataType type, const Dims& shape, const std::vector<int64_t>& elements) {
   return FromInts(type, shape, elements).value();
 }
 

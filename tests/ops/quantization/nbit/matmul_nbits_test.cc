@@ -36,7 +36,8 @@ struct Weight {
 enum class Points { kNone, kPacked, kFloats };
 
 // Packs the codes of one column after another; each column starts at a byte boundary.
-Tensor Pack(const std::vector<std::vector<int>>& rows, int64_t bits, int64_t padded, Dims shape) {
+Tensor Pack(const std::vector<std::vector<int>>& rows, int64_t bits, int64_t padded,
+            const Dims& shape) {
   std::vector<uint8_t> bytes(rows.size() * padded * bits / 8);
   for (size_t row = 0; row < rows.size(); ++row) {
     for (size_t i = 0; i < rows[row].size(); ++i) {

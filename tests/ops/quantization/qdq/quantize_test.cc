@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-Tensor Ints(DataType type, std::vector<int64_t> shape, std::vector<int64_t> elements) {
+Tensor Ints(DataType type, const std::vector<int64_t>& shape,
+            const std::vector<int64_t>& elements) {
   return FromInts(type, shape, elements).value();
 }
 

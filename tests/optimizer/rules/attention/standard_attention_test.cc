@@ -87,8 +87,8 @@ TEST(StandardAttentionTest, HalfOfAPastStays) {
 
 // Attention of version 24 or later over keys [batch, 2, keys, 4] whose mask is made by `mask`.
 using MakeMask = std::function<Value*(GraphBuilder&)>;
-OptimizerTester Masked(const MakeMask& mask, AttributeMap attributes = {}, bool counted = false,
-                       int opset = 24) {
+OptimizerTester Masked(const MakeMask& mask, const AttributeMap& attributes = {},
+                       bool counted = false, int opset = 24) {
   const auto build = [=](GraphBuilder& b) {
     const auto heads = [&](const char* name, const char* extent) {
       return b.Input(name, DataType::kFloat, {"batch", 2, extent, 4});

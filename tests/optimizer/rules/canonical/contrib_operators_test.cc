@@ -8,7 +8,6 @@ namespace attnrun::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Sums of up to 32 products of normal numbers, then a softmax or a norm.
 constexpr double kTolerance = 300 * kEpsilon;

@@ -12,7 +12,7 @@ struct Assigned {
   Value* a = b.Input("a", DataType::kFloat, {"batch", "seq", 8});
   Value* c = b.Input("c", DataType::kFloat, {"batch", "seq", 4});
 
-  Value* Ints(const std::vector<int64_t>& numbers, std::vector<int64_t> shape) {
+  Value* Ints(const std::vector<int64_t>& numbers, const std::vector<int64_t>& shape) {
     return b.Constant("n", Make<int64_t>(shape, numbers));
   }
   Value* Extent(int64_t axis) { return b.Op("Shape", {a}, {{"start", axis}, {"end", axis + 1}}); }
@@ -22,7 +22,7 @@ struct Assigned {
   Value* Zeros() {
     return b.Op("ConstantOfShape", {Joined({Extent(0), Extent(1), Ints({12}, {1})}, 0)});
   }
-  Value* Count(int64_t axis, std::vector<int64_t> shape) {
+  Value* Count(int64_t axis, const std::vector<int64_t>& shape) {
     Value* extent = b.Op("Squeeze", {Extent(axis), Ints({0}, {1})});
     Value* range = b.Op("Range", {Ints({0}, {}), extent, Ints({1}, {})});
     const auto rank = static_cast<int64_t>(shape.size());
@@ -51,7 +51,7 @@ struct Assigned {
   }
 };
 
-OptimizerTester InTuples(int64_t second, AttributeMap attributes = {}) {
+OptimizerTester InTuples(int64_t second, const AttributeMap& attributes = {}) {
   return OptimizerTester([=](GraphBuilder& b) {
     Assigned assigned{b};
     Value* y = assigned.ByTuples(assigned.Zeros(), 0, 8, assigned.a, attributes);

@@ -32,7 +32,7 @@ TEST(NoOpsTest, LeavesDropoutThatDropsOrWhoseMaskIsRead) {
   EXPECT_EQ(Dropped(0.0f, true, true).Ops(), "Dropout Exp");
 }
 
-OptimizerTester Padded(std::vector<int64_t> pads) {
+OptimizerTester Padded(const std::vector<int64_t>& pads) {
   return OptimizerTester([=](GraphBuilder& b) {
     Value* x = b.Input("x", DataType::kFloat, {"batch", 4});
     b.Output(b.Op("Exp", {b.Op("Pad", {x, b.Constant("pads", Ints(pads))})}));

@@ -97,8 +97,8 @@ TEST(SinkViewsTest, OtherReadersKeepTheView) {
 // fairseq's attention leaves its heads folded into the batch and continues with positions first.
 OptimizerTester FoldedHeads(const std::vector<int64_t>& order) {
   return OptimizerTester([=](GraphBuilder& b) {
-    const auto reshape = [&](Value* x, std::vector<int64_t> to) {
-      return b.Op("Reshape", {x, b.Constant("n", Ints(std::move(to)))});
+    const auto reshape = [&](Value* x, const std::vector<int64_t>& to) {
+      return b.Op("Reshape", {x, b.Constant("n", Ints(to))});
     };
     Value* x = b.Op("Exp", {b.Input("x", DataType::kFloat, {"batch", 5, 8})});
     x = Transposed(b, reshape(x, {-1, 5, 4, 2}), {0, 2, 1, 3});
@@ -125,7 +125,7 @@ struct HeadsBuilder {
 
   Value* Numbers(const Extents& numbers) { return b.Constant("n", Ints(numbers)); }
   // [batch, 4, seq, columns] reshaped to [batch * 4, seq, columns].
-  Value* Joined(const char* name, DimSpec columns) {
+  Value* Joined(const char* name, const DimSpec& columns) {
     Value* x = b.Op("Exp", {b.Input(name, DataType::kFloat, {"batch", 4, "seq", columns})});
     Value* seq = b.Op("Shape", {x}, {{"start", int64_t{2}}});
     return b.Op("Reshape", {x, b.Op("Concat", {Numbers({-1}), seq}, {{"axis", int64_t{0}}})});
