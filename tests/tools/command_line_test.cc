@@ -2,6 +2,8 @@
 // The outputs of the commands.
 #include "tools/command_line.h"
 
+#include "absl/algorithm/container.h"
+
 namespace attnrun::cli {
 namespace {
 

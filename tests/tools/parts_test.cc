@@ -32,11 +32,11 @@ Tensor Numbers(const std::vector<float>& numbers) {
 absl::StatusOr<TensorMap> Assemble(const std::vector<std::pair<std::string, Tensor>>& arrays) {
   Parts parts;
   for (const auto& [name, tensor] : arrays) {
-    const absl::Status status = parts.Add(PlaceOf(name, kDeclared).value(), tensor);
+    absl::Status status = parts.Add(PlaceOf(name, kDeclared).value(), tensor);
     if (!status.ok()) return status;
   }
   TensorMap values;
-  const absl::Status status = std::move(parts).AddTo(values);
+  absl::Status status = std::move(parts).AddTo(values);
   if (!status.ok()) return status;
   return values;
 }
