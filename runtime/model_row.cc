@@ -14,7 +14,7 @@ absl::StatusOr<State> NewState(const DecoderSession& session, const TensorMap& g
                                int64_t capacity) {
   StateOptions options;
   options.capacity = capacity;
-  const auto states = given.find("encoder_hidden_states");
+  const auto states = given.find(kEncoderStates);
   if (states != given.end() && states->second.rank() == 3) {
     options.encoder_positions = states->second.dim(1);
   }

@@ -96,6 +96,20 @@ absl::Status CheckGoesOn(const DecoderSession& first, const DecoderSession& with
   return absl::OkStatus();
 }
 
+// kInvalidArgument if no input of the decoder follows from what the encoder gives.
+absl::Status CheckReadsEncoder(const Session& decoder, const Session& encoder) {
+  const auto feeds = [&](const ValueInfo& output) {
+    return HasInput(decoder, output.name) ||
+           HasInput(decoder, ContinuedInput(decoder, output.name));
+  };
+  if (HasInput(decoder, kEncoderStates) || absl::c_any_of(encoder.outputs(), feeds)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it reads nothing of what the encoder gives: expected an input '",
+                   kEncoderStates, "', or one with the name of an output of the encoder"));
+}
+
 }  // namespace
 
 bool HasInput(const Session& session, absl::string_view name) {
@@ -141,26 +155,6 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   if (shape.has_value() && !shape->empty()) decoder.vocabulary = shape->back().value;
   return decoder;
 }
-
-namespace {
-
-constexpr absl::string_view kEncoderStates = "encoder_hidden_states";
-
-// kInvalidArgument if no input of the decoder follows from what the encoder gives.
-absl::Status CheckReadsEncoder(const Session& decoder, const Session& encoder) {
-  const auto feeds = [&](const ValueInfo& output) {
-    return HasInput(decoder, output.name) ||
-           HasInput(decoder, ContinuedInput(decoder, output.name));
-  };
-  if (HasInput(decoder, kEncoderStates) || absl::c_any_of(encoder.outputs(), feeds)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("it reads nothing of what the encoder gives: expected an input '",
-                   kEncoderStates, "', or one with the name of an output of the encoder"));
-}
-
-}  // namespace
 
 absl::StatusOr<ModelSessions> ModelSessions::Load(const gen::ModelFiles& files,
                                                   const SessionOptions& options) {

@@ -16,6 +16,9 @@
 
 namespace attnrun {
 
+// The decoder's input that has the states of the encoder, as exporters name it.
+inline constexpr char kEncoderStates[] = "encoder_hidden_states";
+
 // A session and how a decoder uses it.
 struct DecoderSession {
   static absl::StatusOr<DecoderSession> Load(const std::string& path,

@@ -44,7 +44,6 @@ Places::~Places() {
 absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mutex>& lock,
                                                         Interrupt& interrupt) {
   const auto me = std::prev(waiting_.end());
-  ++num_waiting_;
   while (me->admitted == 0 && !interrupt.Check()) {
     const absl::Duration patience = interrupt.Patience();
     if (patience == absl::InfiniteDuration()) {
@@ -64,22 +63,25 @@ absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mu
   return absl::Status(found.code(), absl::StrCat(found.message(), " while it waited for others"));
 }
 
-absl::Status Places::RefuseBeyond(int64_t most_waiting) const {
-  if (static_cast<int64_t>(waiting_.size()) < most_waiting) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the run cannot wait for others: ", waiting_.size(), " do, which is the limit"));
+absl::Status Places::Queue(int wanted, int64_t most_waiting, const Body* body, Task task) {
+  if (MustWait() && static_cast<int64_t>(waiting_.size()) >= most_waiting) {
+    return absl::UnavailableError(absl::StrCat("the run cannot wait for others: ", waiting_.size(),
+                                               " do, which is the limit"));
+  }
+  waiting_.emplace_back(wanted, body, std::move(task));
+  ++num_waiting_;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Places::Entry> Places::Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
                                             const Body* body) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (waiting_.empty() && free_ > 0) {
+  if (!MustWait()) {
     const int share = ShareOf(wanted, free_);
     free_ -= share;
     return Entry{share, absl::OkStatus()};
   }
-  ATTNRUN_RETURN_IF_ERROR(RefuseBeyond(most_waiting));
-  waiting_.emplace_back(wanted, body, nullptr);
+  ATTNRUN_RETURN_IF_ERROR(Queue(wanted, most_waiting, body, nullptr));
   ATTNRUN_ASSIGN_OR_RETURN(const auto me, Await(lock, interrupt));
   Entry entry = {me->has_run ? 0 : me->admitted, std::move(me->result)};
   admitted_.erase(me);
@@ -103,12 +105,10 @@ absl::Status Places::Run(int wanted, Interrupt& interrupt, int64_t most_waiting,
 
 absl::Status Places::Post(int wanted, int64_t most_waiting, Task task) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (free_ == 0 || !waiting_.empty()) ATTNRUN_RETURN_IF_ERROR(RefuseBeyond(most_waiting));
   if (workers_.empty() && !StartWorker()) {
     return absl::ResourceExhaustedError("the system starts no thread that could compute the run");
   }
-  waiting_.emplace_back(wanted, nullptr, std::move(task));
-  ++num_waiting_;
+  ATTNRUN_RETURN_IF_ERROR(Queue(wanted, most_waiting, nullptr, std::move(task)));
   Admit();
   return absl::OkStatus();
 }
@@ -135,7 +135,7 @@ void Places::Admit(size_t awake) {
     Waiter& next = waiting_.front();
     next.admitted = ShareOf(next.wanted, free_ / static_cast<int>(waiting_.size()));
     free_ -= next.admitted;
-    next.is_ready = next.body == nullptr && !next.is_posted;
+    next.is_ready = next.body == nullptr && !next.is_posted();
     if (next.is_ready) next.turn.notify_one();
     Waiters& admitted = next.is_ready ? admitted_ : for_workers_;
     admitted.splice(admitted.end(), waiting_, waiting_.begin());
@@ -148,7 +148,7 @@ void Places::CallWorkers(size_t awake) {
   while (for_workers_.size() > idle_workers_) {
     if (StartWorker()) continue;
     const auto last = std::find_if(for_workers_.rbegin(), for_workers_.rend(),
-                                   [](const Waiter& run) { return !run.is_posted; });
+                                   [](const Waiter& run) { return !run.is_posted(); });
     if (last == for_workers_.rend()) break;
     last->is_ready = true;
     last->turn.notify_one();
@@ -174,19 +174,24 @@ void Places::Work() {
     if (for_workers_.empty()) return;
     --idle_workers_;
     const auto run = for_workers_.begin();
-    admitted_.splice(admitted_.end(), for_workers_, run);
+    // A posted run, which is freed with all that it holds, without the lock.
+    Waiters posted;
+    const bool is_posted = run->is_posted();
+    Waiters& taken = is_posted ? posted : admitted_;
+    taken.splice(taken.end(), for_workers_, run);
     lock.unlock();
     RunPlaces own(*this, run->wanted, run->admitted);
-    if (run->is_posted) {
-      std::exchange(run->task, nullptr)(own);
+    if (is_posted) {
+      run->task(own);
+      posted.clear();
+      lock.lock();
     } else {
       run->result = (*run->body)(own);
+      lock.lock();
+      run->has_run = true;
+      run->is_ready = true;
+      run->turn.notify_one();
     }
-    lock.lock();
-    run->has_run = true;
-    run->is_ready = true;
-    run->turn.notify_one();
-    if (run->is_posted) admitted_.erase(run);
     free_ += own.held();
     ++idle_workers_;
     Admit(1);

@@ -83,12 +83,14 @@ class Places {
  private:
   struct Waiter {
     Waiter(int most, const Body* run, Task posted)
-        : wanted(most), body(run), task(std::move(posted)), is_posted(task != nullptr) {}
+        : wanted(most), body(run), task(std::move(posted)) {}
+    // Nobody waits for it.
+    bool is_posted() const { return task != nullptr; }
+
     const int wanted;
     // Null if the waiting thread computes, or nobody waits.
     const Body* const body;
-    Task task;
-    const bool is_posted;
+    const Task task;
     // 0 while it waits.
     int admitted = 0;
     // The waiting thread may go on.
@@ -109,7 +111,9 @@ class Places {
   // Waits for places, or until a worker has run `body` if it is not null.
   absl::StatusOr<Entry> Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
                               const Body* body);
-  absl::Status RefuseBeyond(int64_t most_waiting) const;
+  bool MustWait() const { return free_ <= 0 || !waiting_.empty(); }
+  // Puts a run in line. kUnavailable, as Acquire gives it.
+  absl::Status Queue(int wanted, int64_t most_waiting, const Body* body, Task task);
   // Waits until the last in line is ready.
   absl::StatusOr<Waiters::iterator> Await(std::unique_lock<std::mutex>& lock, Interrupt& interrupt);
   // Gives free places to those who wait, the first in line first. So many workers will look for a run

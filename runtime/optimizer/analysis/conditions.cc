@@ -174,7 +174,7 @@ std::optional<bool> IsNotZero(const Value* value) {
 // How far a walk over operators of two inputs may still go: values that are read twice would be met
 // exponentially often by depth alone.
 struct Reach {
-  int depth = kMaxDepth;
+  int depth;
   // Shared by all that one walk looks at.
   int* values;
 
