@@ -210,18 +210,23 @@ TEST(SchedulerTest, OneRequestsFaultIsNotAnothers) {
 TEST(SchedulerTest, ACancelledCallLeavesOthersAlone) {
   FakeDecoder decoder(kVocabulary);
   std::atomic<bool> cancel = false;
-  // The second read of all runs with the flag set, whoever leads.
-  decoder.on_read = [&] { cancel = true; };
+  std::atomic<int> cancelled = 0;
+  static thread_local bool is_cancelled = false;
+  // Others could end a call before its own thread sees the flag: they wait until all have seen it.
+  decoder.on_read = [&] {
+    cancel = true;
+    while (!is_cancelled && cancelled < 3) std::this_thread::yield();
+  };
   Scheduler scheduler(decoder, {}, {});
   std::vector<std::thread> threads;
-  std::atomic<int> cancelled = 0;
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
+      is_cancelled = t % 2 == 0;
       RunOptions run;
-      if (t % 2 == 0) run.cancel = &cancel;
+      if (is_cancelled) run.cancel = &cancel;
       const std::vector<TokenIds> prompts = {TokenIds(t + 1, 3)};
       const absl::StatusOr<GenerationResult> result = Generated(scheduler, prompts, {}, run);
-      if (t % 2 == 0) {
+      if (is_cancelled) {
         EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
         cancelled += 1;
         return;
