@@ -5,10 +5,10 @@
 // After foreach_target.h, as Highway asks.
 #include <cmath>
 
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/tensors/exp-inl.h"
 #include "ops/tensors/store_up_to-inl.h"
+#include "ops/tensors/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
@@ -83,7 +83,7 @@ void SoftmaxColumns(const float* x, size_t n, size_t stride, size_t count, bool 
     sum = hn::Add(sum, ExpBelow88(d, hn::Sub(v, peak)));
   }
   const FloatVec scale = hn::Div(hn::Set(d, 1.0F), sum);
-  const FloatVec log_sum = hn::Log(d, sum);
+  const FloatVec log_sum = AnyLog(d, sum);
   for (size_t i = 0; i < n; ++i) {
     const FloatVec v = hn::Sub(hn::LoadN(d, x + i * stride, count), peak);
     const FloatVec result = logarithm ? hn::Sub(v, log_sum) : hn::Mul(ExpBelow88(d, v), scale);

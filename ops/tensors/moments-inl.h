@@ -7,6 +7,8 @@
 #define ATTNRUN_OPS_TENSORS_MOMENTS_INL_H_
 #endif
 
+#include <limits>
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -80,9 +82,13 @@ HWY_INLINE Moments CenteredMoments(const float* HWY_RESTRICT x, size_t n) {
     squares.parts[part] = hn::MulAdd(deviation, deviation, squares.parts[part]);
   });
   moments.correction = deviations.Total() * share;
-  const float variance = squares.Total() * share - moments.correction * moments.correction;
-  // Rounding may make it negative; NaN stays.
-  moments.variance = variance < 0 ? 0 : variance;
+  moments.variance = squares.Total() * share;
+  // Both squares may be beyond the largest float.
+  if (moments.variance < std::numeric_limits<float>::infinity()) {
+    // Rounding may make it negative.
+    moments.variance -= moments.correction * moments.correction;
+    if (moments.variance < 0) moments.variance = 0;
+  }
   return moments;
 }
 

@@ -72,6 +72,16 @@ TEST(LayerNormalizationTest, RowsOfEqualElementsGiveNaNWithoutAnEpsilon) {
   }
 }
 
+// The variance is beyond the largest float, and so is the square of the rounding error of the mean.
+TEST(LayerNormalizationTest, ARowOfHugeElementsGivesNoNaN) {
+  OpTester op("LayerNormalization", 17);
+  std::vector<float> row(100, 1);
+  row[3] = 1e30F;
+  op.Input(Make<float>({1, 100}, row)).Constant(Make<float>({100}, std::vector<float>(100, 1)));
+  const Tensor y = op.Kernel().value()[0];
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(y.data<float>()[i], 0) << i;
+}
+
 TEST(LayerNormalizationTest, FollowsTheFormula) {
   OpTester layer("LayerNormalization", 17);
   layer.Attribute("epsilon", 0.75F).Outputs(3);

@@ -66,13 +66,15 @@ TEST(SoftmaxTest, InfinitiesFollowTheFormula) {
 }
 
 TEST(SoftmaxTest, NaNSpreadsOverItsSlice) {
-  for (const int64_t axis : {0, 1}) {
-    OpTester op("Softmax", 13);
-    op.Attribute("axis", axis).Input(Make<float>({2, 2}, {NAN, 0, 0, 0}));
-    const Tensor expected = axis == 0 ? Make<float>({2, 2}, {NAN, .5, NAN, .5})
-                                      : Make<float>({2, 2}, {NAN, NAN, .5, .5});
-    ExpectClose(op.Reference().value()[0], expected, 0);
-    ExpectClose(op.Kernel().value()[0], expected, 0);
+  for (const auto& [name, half] : {std::pair{"Softmax", .5F}, {"LogSoftmax", -0.6931472F}}) {
+    for (const int64_t axis : {0, 1}) {
+      OpTester op(name, 13);
+      op.Attribute("axis", axis).Input(Make<float>({2, 2}, {NAN, 0, 0, 0}));
+      const Tensor expected = axis == 0 ? Make<float>({2, 2}, {NAN, half, NAN, half})
+                                        : Make<float>({2, 2}, {NAN, NAN, half, half});
+      ExpectClose(op.Reference().value()[0], expected, kEpsilon);
+      ExpectClose(op.Kernel().value()[0], expected, kEpsilon);
+    }
   }
 }
 
