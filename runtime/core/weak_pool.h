@@ -26,19 +26,30 @@ class WeakPool {
       size_t fingerprint, absl::FunctionRef<bool(const T&)> equal,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> make) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::erase_if(objects_, [](const auto& entry) { return entry.second.expired(); });
+    if (8 * added_ >= objects_.size()) DropExpired();
     const auto [begin, end] = objects_.equal_range(fingerprint);
     for (auto candidate = begin; candidate != end; ++candidate) {
       std::shared_ptr<const T> object = candidate->second.lock();
       if (object != nullptr && equal(*object)) return object;
     }
     absl::StatusOr<std::shared_ptr<const T>> made = make();
-    if (made.ok()) objects_.emplace(fingerprint, *made);
+    if (made.ok()) {
+      objects_.emplace(fingerprint, *made);
+      ++added_;
+    }
     return made;
   }
 
  private:
+  // Not called for each new object of many, which would take time quadratic in their number.
+  void DropExpired() {
+    std::erase_if(objects_, [](const auto& entry) { return entry.second.expired(); });
+    added_ = 0;
+  }
+
   std::mutex mutex_;
+  // Since DropExpired.
+  size_t added_ = 0;
   std::unordered_multimap<size_t, std::weak_ptr<const T>> objects_;
 };
 

@@ -19,10 +19,10 @@ SymInt Replaced(const SymInt& number, const SymInt& from, const SymInt& to) {
   return result;
 }
 
-// The term that a rule replaces: the longest, since replacements must end. But where that is a multiple,
-// as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a computed term that is none: a rule finds
-// multiples alone, so it would miss the same product times less than 16. Not so in 4 * div(x,4) = x,
-// where the longest is made of the other.
+// The term that a rule replaces: the longest, since replacements must end. But where that is a
+// multiple, as in 16 * div(h+6,8) * div(w+6,8) = div(h,2) * div(w,2), a computed term that is none:
+// a rule finds multiples alone, so it would miss the same product times less than 16. Not so in 4 *
+// div(x,4) = x, where the longest is made of the other.
 SymInt ReplacedTerm(const SymInt& difference) {
   SymInt longest = difference.LongestTerm();
   if (longest.coefficient() == 1) return longest;
@@ -42,8 +42,8 @@ bool Broadcasts(const SymInt& of, const SymInt& number) {
                                                    Broadcasts(operands->second, number)));
 }
 
-// For broadcast(broadcast(b, x), y) = b, the operand that broadcasts b, which is b as well: it is unless
-// b is 1; and if b is 1, then so are all operands.
+// For broadcast(broadcast(b, x), y) = b, the operand that broadcasts b, which is b as well: it is
+// unless b is 1; and if b is 1, then so are all operands.
 std::optional<SymInt> BroadcastWithin(const SymInt& whole, const SymInt& b) {
   const auto operands = whole.OperandsOf("broadcast");
   if (!operands.has_value()) return std::nullopt;

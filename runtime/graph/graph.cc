@@ -66,7 +66,7 @@ const AttributeValue* Node::attribute(absl::string_view name) const {
 std::vector<Node*> Graph::nodes() const {
   std::vector<Node*> nodes;
   nodes.reserve(nodes_.size());
-  for (const auto& node : nodes_) nodes.push_back(node.get());
+  for (const auto& [number, node] : nodes_) nodes.push_back(node.get());
   return nodes;
 }
 
@@ -98,6 +98,11 @@ Value* Graph::Own(std::unique_ptr<Value> value) {
   const size_t names = values_.size() + past_names_.size() + 1;
   if (past_names_.bucket_count() < names) past_names_.reserve(2 * names);
   return values_.try_emplace(value->name_, std::move(value)).first->second.get();
+}
+
+Node* Graph::Own(std::unique_ptr<Node> node) {
+  node->number_ = next_number_;
+  return nodes_.emplace(next_number_++, std::move(node)).first->second.get();
 }
 
 absl::StatusOr<Value*> Graph::AddInput(std::string name, Type type) {
@@ -166,8 +171,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec, absl::Span<const std::string
   }
   node->attributes_ = std::move(spec.attributes);
   ListImplicitInputs(node.get());
-  nodes_.push_back(std::move(node));
-  return nodes_.back().get();
+  return Own(std::move(node));
 }
 
 void Graph::AttachSubgraph(Node* node, const std::string& attribute,
@@ -250,7 +254,7 @@ void Graph::RemoveNode(Node* node) {
     past_names_.insert(std::move(entry));
   }
   node_names_.erase(node->name_);
-  std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
+  nodes_.erase(node->number_);
 }
 
 void Graph::AdoptConstants() {
@@ -290,7 +294,7 @@ void Graph::TidyCaptures(Node* node) {
     Graph& subgraph = **held;
     // Constants spread from the outside in; unread captures disappear from the inside out.
     subgraph.AdoptConstants();
-    for (const auto& inner : subgraph.nodes_) subgraph.TidyCaptures(inner.get());
+    for (const auto& [number, inner] : subgraph.nodes_) subgraph.TidyCaptures(inner.get());
     subgraph.DropUnreadCaptures();
   }
   ListImplicitInputs(node);
@@ -308,9 +312,9 @@ std::vector<Value*> Graph::Inline(Node* node, const std::string& attribute) {
     value->name_ = UniqueName(value->name_);
     Own(std::move(owned));
   }
-  for (auto& moved : body->nodes_) {
+  for (auto& [number, moved] : body->nodes_) {
     moved->name_ = NewNodeName(moved->name_, moved->op_type_);
-    nodes_.push_back(std::move(moved));
+    Own(std::move(moved));
   }
   body->nodes_.clear();
   body->captures_.clear();
@@ -327,39 +331,38 @@ bool Graph::IsOutput(const Value* value) const {
 }
 
 absl::StatusOr<std::vector<Node*>> Graph::TopologicalOrder() const {
-  HashMap<const Node*, size_t> position;
-  std::vector<int64_t> missing(nodes_.size(), 0);
+  // By the numbers of nodes, as `missing`: how many inputs are not computed yet.
+  std::vector<Node*> by_number(next_number_);
+  std::vector<int64_t> missing(next_number_);
   // Among the ready nodes, takes the one added first, which keeps the order of a file.
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    const Node& node = *nodes_[i];
-    position[&node] = i;
-    for (const auto* slots : {&node.inputs_, &node.implicit_inputs_}) {
+  for (const auto& [number, node] : nodes_) {
+    by_number[number] = node.get();
+    for (const auto* slots : {&node->inputs_, &node->implicit_inputs_}) {
       for (const Value* value : *slots) {
-        missing[i] += value != nullptr && value->producer_ != nullptr ? 1 : 0;
+        missing[number] += value != nullptr && value->producer_ != nullptr ? 1 : 0;
       }
     }
-    if (missing[i] == 0) ready.push(i);
+    if (missing[number] == 0) ready.push(number);
   }
   std::vector<Node*> order;
   order.reserve(nodes_.size());
   while (!ready.empty()) {
-    Node* node = nodes_[ready.top()].get();
+    Node* node = by_number[ready.top()];
     ready.pop();
     order.push_back(node);
     for (const Value* value : node->outputs_) {
       if (value == nullptr) continue;
       for (const Node* consumer : value->consumers_) {
-        const size_t i = position[consumer];
-        if (--missing[i] == 0) ready.push(i);
+        if (--missing[consumer->number_] == 0) ready.push(consumer->number_);
       }
     }
   }
   if (order.size() == nodes_.size()) return order;
-  const auto stuck = std::find_if(missing.begin(), missing.end(), [](int64_t n) { return n > 0; });
-  return absl::InvalidArgumentError(
-      DescribeCycle(nodes_[stuck - missing.begin()].get(),
-                    [&](const Node* node) { return missing[position[node]] > 0; }));
+  const auto is_stuck = [&](const Node* node) { return missing[node->number_] > 0; };
+  const auto stuck = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [&](const auto& entry) { return is_stuck(entry.second.get()); });
+  return absl::InvalidArgumentError(DescribeCycle(stuck->second.get(), is_stuck));
 }
 
 }  // namespace attnrun

@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_GRAPH_GRAPH_H_
 #define ATTNRUN_GRAPH_GRAPH_H_
 
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +21,8 @@ namespace attnrun {
 
 class Node;
 
-// A tensor of the graph, or a sequence or optional of them: a graph input, an initializer, an output of one node, or a value of an
-// enclosing graph. Owned by its Graph.
+// A tensor of the graph, or a sequence or optional of them: a graph input, an initializer, an
+// output of one node, or a value of an enclosing graph. Owned by its Graph.
 class Value {
  public:
   const std::string& name() const { return name_; }
@@ -89,6 +91,8 @@ class Node {
 
  private:
   friend class Graph;
+  // Its key in Graph::nodes_.
+  size_t number_ = 0;
   std::string name_;
   std::string op_type_;
   std::string domain_;
@@ -183,6 +187,7 @@ class Graph {
 
  private:
   absl::StatusOr<Value*> NewValue(std::string name);
+  Node* Own(std::unique_ptr<Node> node);
   // Precondition: no value has its name.
   Value* Own(std::unique_ptr<Value> value);
   void AdoptConstants();
@@ -195,15 +200,18 @@ class Graph {
   absl::Status CheckFree(absl::Span<const std::string> names) const;
 
   std::string name_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  // By the order in which they were added.
+  std::map<size_t, std::unique_ptr<Node>> nodes_;
+  // Greater than all numbers of nodes.
+  size_t next_number_ = 0;
   HashMap<std::string, std::unique_ptr<Value>> values_;
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> captures_;
   HashSet<std::string> node_names_;
   HashMap<std::string, int64_t> next_node_name_;
-  // Names of removed values that nodes computed, so that no new value is mistaken for one of them. The
-  // entries of values_ move here, since a removal must not fail when memory runs out.
+  // Names of removed values that nodes computed, so that no new value is mistaken for one of them.
+  // The entries of values_ move here, since a removal must not fail when memory runs out.
   HashMap<std::string, std::unique_ptr<Value>> past_names_;
   HashMap<std::string, int64_t> next_suffix_;
   Equalities equalities_;

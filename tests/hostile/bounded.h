@@ -31,12 +31,12 @@ inline constexpr absl::Duration kDeadline = absl::Seconds(kSanitizer ? 10 : 3);
 // expects it to end without a signal. Returns the text that it returned.
 std::string InBoundedChild(const std::function<std::string()>& body);
 
-// Expects an end that contains all of `said`. Under a sanitizer the child has no limit of memory, so
-// that something else may refuse the model: then expects only that something does.
+// Expects an end that contains all of `said`. Under a sanitizer the child has no limit of memory,
+// so that something else may refuse the model: then expects only that something does.
 void ExpectSays(const std::string& end, const std::vector<std::string>& said);
 
-// Loads and runs the model on both engines in such a child, with kDeadline for each run, and expects
-// what `said` says.
+// Loads and runs the model on both engines in such a child, with kDeadline for each run, and
+// expects what `said` says.
 void ExpectBounded(const BoundedModel& model);
 
 // As ExpectBounded, but the runs must succeed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements may have axes of any length, which take no memory. Operators must not take
-// any for them, either: no table per position, no counter per row.
+// Tensors without elements may have axes of any length, which take no memory. Operators must not
+// take any for them, either: no table per position, no counter per row.
 #include "hostile/bounded.h"
 
 namespace attnrun::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structures that take quadratic or exponential time if a phase of the optimizer, or the plan, walks
-// paths instead of nodes.
+// Structures that take quadratic or exponential time if a phase of the optimizer, or the plan,
+// walks paths instead of nodes.
 #include "hostile/bounded.h"
 
 namespace attnrun::testing {
@@ -444,6 +444,20 @@ const BoundedModel kGraphs[] = {
          all.push_back(name("o"));
        }
        AddNode(&g, "Sum", all, {"y"}, "bad");
+     }},
+    {"ProductsOfManyWeights",
+     [](ModelProto&, GraphProto& g) {
+       Declare(g, {1, 1});
+       std::string last = "x";
+       for (int i = 0; i < 14'000; ++i) {
+         const std::string w = absl::StrCat("w", i);
+         const std::string m = absl::StrCat("m", i);
+         *g.add_initializer() = Floats(w, {1, 1}, {static_cast<float>(i)});
+         AddNode(&g, "MatMul", {last, w}, {m});
+         AddNode(&g, "Relu", {m}, {absl::StrCat("r", i)});
+         last = absl::StrCat("r", i);
+       }
+       AddNode(&g, "Identity", {last}, {"y"}, "bad");
      }},
     {"ManyAxesOfOne",
      [](ModelProto&, GraphProto& g) {

@@ -24,9 +24,9 @@ std::vector<ops::ValueFacts> InferFrom(const Node& node,
                                        absl::Span<const ops::ValueFacts* const> inputs);
 
 // The tracks of a node of this operator and these attributes with other inputs. A rewrite that
-// wants to transpose the inputs of a node asks this first. The outputs are then transposed in the same way if every axis that
-// moves belongs to a track, and if the tracks found with the transposed inputs are the node's own,
-// transposed.
+// wants to transpose the inputs of a node asks this first. The outputs are then transposed in the
+// same way if every axis that moves belongs to a track, and if the tracks found with the transposed
+// inputs are the node's own, transposed.
 ops::AxisRule AxesOf(const Node& node, absl::Span<const ops::ValueFacts* const> inputs);
 
 }  // namespace attnrun::opt

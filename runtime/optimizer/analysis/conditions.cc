@@ -81,7 +81,7 @@ std::optional<View> TriangleMargin(const Value* value, Facts& facts, double& num
                                    int depth = kMaxDepth) {
   if (value->is_constant()) return TableMargin(*value->constant(), number);
   const Node* node = value->producer();
-  if (node != nullptr && IsViewNode(*node) && depth > 0) {
+  if (node != nullptr && MovesElements(*node) && depth > 0) {
     const auto inner = TriangleMargin(node->input(0), facts, number, depth - 1);
     return inner.has_value() ? ApplyViewNode(*node, *value, *inner, facts) : std::nullopt;
   }
@@ -127,7 +127,7 @@ std::optional<View> MarginTo(Value* condition, Facts& facts, int depth) {
   if (op == "Greater") return Difference(a, b, 1, dims, facts);
   if (op == "LessOrEqual") return Difference(b, a, 0, dims, facts);
   if (op == "Less") return Difference(b, a, 1, dims, facts);
-  if (!IsViewNode(*node)) return OnTriangle(condition, *node, facts);
+  if (!MovesElements(*node)) return OnTriangle(condition, *node, facts);
   const auto inner = MarginTo(a, facts, depth - 1);
   return inner.has_value() ? ApplyViewNode(*node, *condition, *inner, facts) : std::nullopt;
 }
@@ -194,7 +194,7 @@ bool IsNeverInfinite(const Value* value, Facts& facts, Reach reach) {
   if (op == "Where") return input(1) && input(2);
   // A finite number may overflow in a narrower type.
   if (op == "Cast") return facts.TypeOf(value) == DataType::kDouble && input(0);
-  return IsViewNode(*node) && input(0);
+  return MovesElements(*node) && input(0);
 }
 
 std::optional<bool> ConditionTo(Value* value, Facts& facts, Reach reach) {
@@ -222,7 +222,7 @@ std::optional<bool> ConditionTo(Value* value, Facts& facts, Reach reach) {
     const auto right = b();
     return right == decides || left.has_value() ? right : std::nullopt;
   }
-  return IsViewNode(*node) ? a() : std::nullopt;
+  return MovesElements(*node) ? a() : std::nullopt;
 }
 
 }  // namespace

@@ -88,12 +88,12 @@ class PositionReader {
     const std::string& op = node->op_type();
     if (op == "Range") return Range(*node, extents);
     // Sums in 32 bits might wrap around.
-    if (facts_.TypeOf(value) != DataType::kInt64 && !IsViewNode(*node)) return std::nullopt;
+    if (facts_.TypeOf(value) != DataType::kInt64 && !MovesElements(*node)) return std::nullopt;
     if (op == "Add") return Sum(*node, extents, 1);
     if (op == "Sub") return Sum(*node, extents, -1);
     if (op == "Mul") return Scaled(*node, extents);
     if (op == "Cast") return Widened(*node, *value);
-    if (!IsViewNode(*node) || ReadsIndices(*node)) return std::nullopt;
+    if (!MovesElements(*node) || ReadsIndices(*node)) return std::nullopt;
     const auto inner = Read(node->input(0));
     return inner.has_value() ? ApplyViewNode(*node, *value, *inner, facts_) : std::nullopt;
   }

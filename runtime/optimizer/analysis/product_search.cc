@@ -77,7 +77,7 @@ const Node* LinearMapBehind(const Value& probabilities) {
   for (int step = 0; step < 4 && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
     if (ops::TraitsOf(*node).multiplies && !IsProductOfComputed(*node)) return node;
-    if (!IsViewNode(*node) || node->output(0) == nullptr) return nullptr;
+    if (!MovesElements(*node) || node->output(0) == nullptr) return nullptr;
     value = node->output(0);
   }
   return nullptr;
@@ -85,7 +85,7 @@ const Node* LinearMapBehind(const Value& probabilities) {
 
 const Node* ReaderBehindViews(const Value& probabilities) {
   const Node* node = probabilities.consumers()[0];
-  for (int step = 0; step < 4 && IsViewNode(*node) && node->output(0) != nullptr; ++step) {
+  for (int step = 0; step < 4 && MovesElements(*node) && node->output(0) != nullptr; ++step) {
     const std::vector<Node*>& readers = node->output(0)->consumers();
     if (readers.empty() || IsProductOfComputed(*readers[0])) break;
     node = readers[0];
@@ -99,7 +99,7 @@ bool ComesFromSoftmax(const Value* value) {
     const Node* node = value->producer();
     if (node == nullptr || IsOp(node, "Softmax")) return node != nullptr;
     double factor = 1;
-    const bool same = IsViewNode(*node) || IsOp(node, "Cast");
+    const bool same = MovesElements(*node) || IsOp(node, "Cast");
     value = same ? node->input(0) : ScaledOperand(*node, factor);
     if (value == nullptr) return false;
   }

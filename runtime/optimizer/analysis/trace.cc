@@ -27,10 +27,25 @@ std::optional<int> Axis(int64_t axis, int rank) {
 class Step {
  public:
   Step(const Node& node, const Value& output, Facts& facts)
-      : node_(node), output_(output), facts_(facts) {}
+      : node_(node), output_(output), facts_(facts), move_(MoveOf(node)) {
+    if (move_ == &Step::Slice) cut_ = ReadCut();
+  }
 
   std::optional<View> Apply(const View& view) const {
-    using Move = std::optional<View> (Step::*)(const View&) const;
+    return move_ == nullptr ? std::nullopt : (this->*move_)(view);
+  }
+
+ private:
+  using Move = std::optional<View> (Step::*)(const View&) const;
+
+  // The inputs and attributes of a Slice, one number for each axis that it cuts.
+  struct Cut {
+    std::vector<SymInt> starts;
+    std::vector<int64_t> axes;
+    std::vector<int64_t> steps;
+  };
+
+  static Move MoveOf(const Node& node) {
     static constexpr std::pair<absl::string_view, Move> kMoves[] = {{"Transpose", &Step::Transpose},
                                                                     {"Slice", &Step::Slice},
                                                                     {"Split", &Step::Split},
@@ -38,14 +53,13 @@ class Step {
                                                                     {"GatherND", &Step::GatherND},
                                                                     {"Expand", &Step::Expand},
                                                                     {"Tile", &Step::Tile}};
-    if (ops::TraitsOf(node_).keeps_order) return Reshape(view);
-    if (!node_.domain().empty()) return std::nullopt;
+    if (ops::TraitsOf(node).keeps_order) return &Step::Reshape;
+    if (!node.domain().empty()) return nullptr;
     const auto* move =
-        absl::c_find_if(kMoves, [&](const auto& entry) { return entry.first == node_.op_type(); });
-    return move == std::end(kMoves) ? std::nullopt : (this->*move->second)(view);
+        absl::c_find_if(kMoves, [&](const auto& entry) { return entry.first == node.op_type(); });
+    return move == std::end(kMoves) ? nullptr : move->second;
   }
 
- private:
   std::optional<View> Transpose(const View& view) const {
     const auto permutation = PermutationOf(node_, view.rank());
     return permutation.has_value() ? std::optional(view.Transposed(*permutation)) : std::nullopt;
@@ -58,21 +72,25 @@ class Step {
     return view.Reshaped(*dims);
   }
 
+  std::optional<Cut> ReadCut() const {
+    auto starts = SliceStarts();
+    auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
+    auto steps = KnownInts(node_, "steps", 4, facts_);
+    if (!starts.has_value() || !axes.has_value()) return std::nullopt;
+    if (node_.input(4) == nullptr) steps.emplace(axes->size(), 1);
+    if (!steps.has_value() || steps->size() != axes->size()) return std::nullopt;
+    return Cut{*std::move(starts), *std::move(axes), *std::move(steps)};
+  }
+
   std::optional<View> Slice(const View& view) const {
-    const auto starts = SliceStarts();
-    const auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
-    const auto steps = KnownInts(node_, "steps", 4, facts_);
     const std::vector<SymInt>* dims = facts_.DimsOf(&output_);
-    if (!starts.has_value() || !axes.has_value() || dims == nullptr) return std::nullopt;
-    const bool steps_fit =
-        steps.has_value() ? steps->size() == axes->size() : node_.input(4) == nullptr;
-    if (!steps_fit) return std::nullopt;
+    if (!cut_.has_value() || dims == nullptr) return std::nullopt;
     std::optional<View> result = view;
-    for (size_t i = 0; i < axes->size() && result.has_value(); ++i) {
-      const auto axis = Axis((*axes)[i], view.rank());
-      const int64_t step = steps.has_value() ? (*steps)[i] : 1;
+    for (size_t i = 0; i < cut_->axes.size() && result.has_value(); ++i) {
+      const auto axis = Axis(cut_->axes[i], view.rank());
+      const int64_t step = cut_->steps[i];
       if (!axis.has_value() || step < 1) return std::nullopt;
-      const auto from = Clamped((*starts)[i], view.Extent(*axis));
+      const auto from = Clamped(cut_->starts[i], view.Extent(*axis));
       if (!from.has_value()) return std::nullopt;
       result = result->Sliced(*axis, *from, (*dims)[*axis], step);
     }
@@ -89,15 +107,16 @@ class Step {
 
   // Where a Slice begins that asks for `wanted`; nullopt if the axis may be too short for it.
   std::optional<SymInt> Clamped(const SymInt& wanted, const SymInt& extent) const {
+    const std::optional<int64_t> known = wanted.constant();
+    const std::optional<int64_t> number = extent.constant();
+    if (known.has_value() && number.has_value()) {
+      return SymInt(std::clamp<int64_t>(*known < 0 ? *known + *number : *known, 0, *number));
+    }
     // The start is at or before the first element, as in x[-n:] of n elements.
     if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
-    const std::optional<int64_t> known = wanted.constant();
     if (!known.has_value()) return std::nullopt;
     const int64_t start = *known;
     if (start == 0) return SymInt(0);
-    if (const auto number = extent.constant()) {
-      return SymInt(std::clamp<int64_t>(start < 0 ? start + *number : start, 0, *number));
-    }
     const SymInt from = start < 0 ? extent + SymInt(start) : SymInt(start);
     const SymInt rest = start < 0 ? from : extent - from;
     return facts_.IsNeverNegative(rest) ? std::optional(from) : std::nullopt;
@@ -217,6 +236,9 @@ class Step {
   const Node& node_;
   const Value& output_;
   Facts& facts_;
+  const Move move_;
+  // The inputs of a Slice, if they are known.
+  std::optional<Cut> cut_;
 };
 
 bool IsWidening(const Node& node, Facts& facts) {
@@ -253,6 +275,17 @@ std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
   return result;
 }
 
+// Adds the value, which is computed by a node that only moves elements, to the trace of that node's
+// first input.
+void AppendMoved(Value* value, std::vector<Traced> above, Facts& facts,
+                 std::vector<Traced>& result) {
+  const Step step(*value->producer(), *value, facts);
+  for (Traced& traced : above) {
+    auto view = step.Apply(traced.view);
+    if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
+  }
+}
+
 std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth) {
   const std::vector<SymInt>* dims = value == nullptr ? nullptr : facts.DimsOf(value);
   if (dims == nullptr) return {};
@@ -273,12 +306,8 @@ std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth
   } else if (node->op_type() == "Concat" && depth > kMaxConcatDepth) {
     const auto views = TraceConcat(*node, facts, follow);
     result.insert(result.end(), views.begin(), views.end());
-  } else if (IsViewNode(*node)) {
-    const Step step(*node, *value, facts);
-    for (Traced& traced : TraceTo(node->input(0), facts, follow, depth - 1)) {
-      auto view = step.Apply(traced.view);
-      if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
-    }
+  } else if (MovesElements(*node)) {
+    AppendMoved(value, TraceTo(node->input(0), facts, follow, depth - 1), facts, result);
   }
   return result;
 }
@@ -287,6 +316,15 @@ std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth
 
 std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow) {
   return TraceTo(value, facts, follow, kMaxTraceDepth);
+}
+
+std::vector<Traced> ExtendedTrace(Value* value, std::vector<Traced> above, Facts& facts) {
+  const std::vector<SymInt>* dims = facts.DimsOf(value);
+  if (dims == nullptr) return {};
+  if (above.size() > kMaxTraceDepth) above.resize(kMaxTraceDepth);
+  std::vector<Traced> result = {{value, View::Dense(*dims), 1}};
+  AppendMoved(value, std::move(above), facts, result);
+  return result;
 }
 
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
@@ -311,7 +349,7 @@ bool DependsOn(const Value& value, const Node& node) {
   return false;
 }
 
-bool IsViewNode(const Node& node) { return ops::TraitsOf(node).moves_elements; }
+bool MovesElements(const Node& node) { return ops::TraitsOf(node).moves_elements; }
 
 Value* ScaledOperand(const Node& node, double& factor) {
   for (const Scaling& scaling : ScalingsOf(&node)) {

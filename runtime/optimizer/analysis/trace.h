@@ -40,8 +40,12 @@ struct Follow {
 // least one entry if the value's rank is known, else none.
 std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 
+// The same, given the trace `above` of the first input of the value's producer, so that the trace
+// of each value of a long chain costs one step. Precondition: MovesElements(*value->producer()).
+std::vector<Traced> ExtendedTrace(Value* value, std::vector<Traced> above, Facts& facts);
+
 // The node's output as a view of a base, given the node's first input as `view` of that base;
-// nullopt where it is no view. Precondition: IsViewNode.
+// nullopt where it is no view. Precondition: MovesElements.
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
 
@@ -50,7 +54,7 @@ bool DependsOn(const Value& value, const Node& node);
 
 // True if the node only moves elements of its first input. Trace follows it if the result is a
 // view.
-bool IsViewNode(const Node& node);
+bool MovesElements(const Node& node);
 
 // For Mul and Div by a constant of one element: the other operand, and the factor; null for other
 // nodes.

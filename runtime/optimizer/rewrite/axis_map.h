@@ -32,11 +32,12 @@ class AxisMap {
   }
 
   // The functions that follow take a tensor with the axes of `from` and then `kept` more axes,
-  // which stay the last ones. An extent may be 1 in place of that of `from`; axes on the left may be
-  // missing. An axis that is neither split nor joined may have another symbol in place of a symbol.
+  // which stay the last ones. An extent may be 1 in place of that of `from`; axes on the left may
+  // be missing. An axis that is neither split nor joined may have another symbol in place of a
+  // symbol.
 
-  // The extents that the value gets, some of which may be 1 in place of those of `to`; nullopt if it
-  // does not fit.
+  // The extents that the value gets, some of which may be 1 in place of those of `to`; nullopt if
+  // it does not fit.
   std::optional<std::vector<SymInt>> Extents(absl::Span<const SymInt> dims, int kept = 0) const;
 
   // The view with the axes of `to`, and all extents of `to` that `from` has or that broadcast.
@@ -65,7 +66,8 @@ class AxisMap {
 
   std::optional<Plan> PlanFor(absl::Span<const SymInt> of, int kept) const;
   int PartsOf(int from) const;
-  // True if the axis is one part, and the only one of its axis of `to`, so that it may have any extent.
+  // True if the axis is one part, and the only one of its axis of `to`, so that it may have any
+  // extent.
   bool KeepsAny(int from) const;
   // The extent of the axis in `from`.
   SymInt ExtentOf(int from) const;
@@ -83,8 +85,8 @@ class AxisMap {
 // The axes without the one at `axis`.
 std::vector<ViewAxis> AxesWithout(const View& view, int axis);
 
-// The extents into which `part` splits an axis: outside of it, its own, and inside of it. nullopt if
-// it is no part of the axis.
+// The extents into which `part` splits an axis: outside of it, its own, and inside of it. nullopt
+// if it is no part of the axis.
 std::optional<std::array<SymInt, 3>> SplitAround(const ViewAxis& axis, const ViewAxis& part);
 
 }  // namespace attnrun::opt

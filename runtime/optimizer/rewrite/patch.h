@@ -65,8 +65,8 @@ class Patch {
 
   // True if every output of the superseded nodes that others read has a replacement.
   bool CanApply();
-  // A value that only the nodes that go away compute, but that a new node reads, as where the bias of
-  // an attention is its own product of q and k; null if there is none.
+  // A value that only the nodes that go away compute, but that a new node reads, as where the bias
+  // of an attention is its own product of q and k; null if there is none.
   const Value* LostOperand() const;
 
   // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;

@@ -19,7 +19,8 @@
 #include "support/op_tester.h"
 #include "support/optimizer_tester.h"
 
-// Inputs and results of another runtime, from a file in the format that qlinear_cases.txt describes.
+// Inputs and results of another runtime, from a file in the format that qlinear_cases.txt
+// describes.
 namespace attnrun::testing {
 
 struct StoredCase {
@@ -114,8 +115,8 @@ inline std::vector<StoredCase> ReadStoredCases(const std::string& path, const st
 }
 
 // Integers may differ by one where a number lies halfway between two of them. Floats are sums of up
-// to 20 products of order 1, then a softmax, a norm or a few steps of an LSTM. Numbers of 16 bits are
-// rounded once here, and several times by the other runtime.
+// to 20 products of order 1, then a softmax, a norm or a few steps of an LSTM. Numbers of 16 bits
+// are rounded once here, and several times by the other runtime.
 inline void ExpectAlike(const Tensor& actual, const Tensor& expected) {
   const bool whole = IsInteger(expected.type());
   const bool narrow = expected.type() == DataType::kFloat16;

@@ -17,8 +17,8 @@ struct Ending {
   AttributeMap attributes;
 };
 
-// The node as such an activation: one of ops::kActivations, or a Max, Min or PRelu with a constant of
-// one element. nullopt for other nodes and null.
+// The node as such an activation: one of ops::kActivations, or a Max, Min or PRelu with a constant
+// of one element. nullopt for other nodes and null.
 std::optional<Ending> EndingOf(const Node* node, Facts& facts);
 
 // The attributes among those of a product that make its ending; none if it has no activation.

@@ -18,8 +18,8 @@ struct GatedInput {
   Value* x = nullptr;
   Cubic polynomial{};
   double coefficient = 1;
-  // True if the formula is written with offset - f(-polynomial(x)), as erfc is; the polynomial is that
-  // of the formula.
+  // True if the formula is written with offset - f(-polynomial(x)), as erfc is; the polynomial is
+  // that of the formula.
   bool is_reversed = false;
   Value* y = nullptr;
   // The nodes from f to y.
@@ -29,9 +29,9 @@ struct GatedInput {
 };
 
 // The ways in which the output of `function`, a node of one input, multiplies its input as in the
-// formula. `offset` and `coefficient` are those of the formula; if the offset is not 0, f must be odd,
-// that is f(-u) = -f(u). Factors of y are taken in until its coefficient is close to `coefficient`;
-// the caller decides if a match is exact enough.
+// formula. `offset` and `coefficient` are those of the formula; if the offset is not 0, f must be
+// odd, that is f(-u) = -f(u). Factors of y are taken in until its coefficient is close to
+// `coefficient`; the caller decides if a match is exact enough.
 std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double coefficient,
                                         Facts& facts);
 

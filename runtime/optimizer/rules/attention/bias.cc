@@ -18,7 +18,7 @@ namespace {
 bool IsAtLeast(const ScoreBias& bias, double floor) {
   if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
   const Node* where = bias.operand.value->producer();
-  for (int i = 0; i < 4 && where != nullptr && IsViewNode(*where); ++i) {
+  for (int i = 0; i < 4 && where != nullptr && MovesElements(*where); ++i) {
     where = where->input(0)->producer();
   }
   if (!IsOp(where, "Where") || bias.factor != 1) return false;
@@ -28,8 +28,9 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
   return at_least(where->input(1)) && at_least(where->input(2));
 }
 
-// A bool mask as a bias: the sum of those before it, or 0, and the mask value where the mask excludes a
-// key. It is not added: a key that is masked twice is no lower than others, and a row may have no others.
+// A bool mask as a bias: the sum of those before it, or 0, and the mask value where the mask
+// excludes a key. It is not added: a key that is masked twice is no lower than others, and a row
+// may have no others.
 Value* MaskedSum(Patch& patch, Value* mask, const ScoreBias& bias, Value* sum, DataType type) {
   Value* open = sum != nullptr ? sum : patch.Constant("open", FromDoubles(type, {}, {0.0}));
   Value* closed = patch.Constant(

@@ -102,8 +102,8 @@ bool SharesAlike(const Node& node, Facts& facts) {
   return k.has_value() && v.has_value() && k->Extent(kHeadAxis) == v->Extent(kHeadAxis);
 }
 
-// True if masks, biases and sinks [.., N, S, T] are the same for all heads: those of a part's heads alone
-// are not those of the others.
+// True if masks, biases and sinks [.., N, S, T] are the same for all heads: those of a part's heads
+// alone are not those of the others.
 bool MasksHeadsAlike(const Node& node, Facts& facts) {
   constexpr int kHeadsFromEnd = 3;
   using Attention = ops::FusedAttention;

@@ -32,7 +32,7 @@ constexpr size_t kQuery = ops::FusedAttention::kQuery;
 constexpr size_t kValue = ops::FusedAttention::kValue;
 
 // A value of the graph, and the layout by which Q, K or V is read from it.
-struct HeadOperand {
+struct HeadView {
   Value* value = nullptr;
   ops::HeadLayout layout;
   double scale = 1;
@@ -50,8 +50,8 @@ bool Repeats(const ViewAxis& axis) { return !axis.empty() && axis.back().stride.
 
 // The operand whose heads are the view [b, s, n, h] of the base of `traced`; nullopt if no layout
 // expresses it.
-std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, size_t operand,
-                                     SharedHeads shared, Facts& facts) {
+std::optional<HeadView> AsOperand(const Traced& traced, View heads, size_t operand,
+                                  SharedHeads shared, Facts& facts) {
   constexpr int kPositionAxis = 1;
   constexpr int kHeadAxis = 2;
   // The operator counts queries and keys by the operand, which must therefore hold each of them.
@@ -66,13 +66,13 @@ std::optional<HeadOperand> AsOperand(const Traced& traced, View heads, size_t op
   if (repeats && shared == SharedHeads::kRepeated) return std::nullopt;
   auto layout = LayoutOf(heads, *facts.DimsOf(traced.base));
   if (!layout.has_value()) return std::nullopt;
-  return HeadOperand{traced.base, *std::move(layout), traced.scale, heads.Extent(kHeadAxis)};
+  return HeadView{traced.base, *std::move(layout), traced.scale, heads.Extent(kHeadAxis)};
 }
 
 // Undoes half of a Reshape that both arranges rows and splits them into heads: the layout can
 // split, so the value need only be [b, s, D], not [b, s, n, h]. Q, K and V that share rows can then
 // share that Reshape. Other operands stay as they are.
-HeadOperand OfWholeRows(HeadOperand operand, Facts& facts) {
+HeadView OfWholeRows(HeadView operand, Facts& facts) {
   const Node* reshape = operand.value->producer();
   if (reshape == nullptr || !ops::TraitsOf(*reshape).keeps_order) return operand;
   const std::vector<SymInt>* from = facts.DimsOf(reshape->input(0));
@@ -97,8 +97,8 @@ bool IsWidened(const Value& operand, const Value* value) {
 
 // The operand read from the furthest value that one layout can read, which may be the one it is
 // read from now; nullopt if there is none.
-std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
-                                      bool widening, Facts& facts) {
+std::optional<HeadView> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
+                                   bool widening, Facts& facts) {
   Value* input = node.input(operand);
   // A constant factor on Q or K scales the scores; one on V does not.
   const std::vector<Traced> chain =
@@ -112,7 +112,7 @@ std::optional<HeadOperand> FurthestUp(const Node& node, size_t operand, SharedHe
   return std::nullopt;
 }
 
-using Operands = std::array<std::optional<HeadOperand>, 3>;
+using Operands = std::array<std::optional<HeadView>, 3>;
 
 Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
   Operands furthest;
@@ -164,7 +164,7 @@ bool LosesAxes(const Node& node, const Operands& furthest) {
 }
 
 // The operand's value in the type that the attention reads.
-Value* Written(Patch& patch, const HeadOperand& operand, DataType type, Facts& facts) {
+Value* Written(Patch& patch, const HeadView& operand, DataType type, Facts& facts) {
   Value* value = operand.value;
   if (facts.TypeOf(value) != type) {
     value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});

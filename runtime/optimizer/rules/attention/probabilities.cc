@@ -18,7 +18,8 @@
 namespace attnrun::opt {
 namespace {
 
-// The output of a reader of the probabilities that matches; null if there is none. Appends its nodes.
+// The output of a reader of the probabilities that matches; null if there is none. Appends its
+// nodes.
 Value* ComputedBehind(const Value& probabilities, const Pattern& pattern, Facts& facts,
                       std::vector<Node*>& nodes) {
   for (const Node* reader : probabilities.consumers()) {

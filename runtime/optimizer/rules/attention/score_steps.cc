@@ -80,7 +80,7 @@ bool IsOneOrZero(const Value* value, Facts& facts) {
   constexpr int64_t kMaxElements = 1 << 24;
   const Node* node = value->producer();
   // The triangle of a matrix has elements of it and 0.
-  for (int i = 0; i < 8 && node != nullptr && (IsViewNode(*node) || IsOp(node, "Trilu")); ++i) {
+  for (int i = 0; i < 8 && node != nullptr && (MovesElements(*node) || IsOp(node, "Trilu")); ++i) {
     value = node->input(0);
     node = value->producer();
   }

@@ -69,7 +69,7 @@ class ScoreWalk {
   Result Between(const Node& outer) {
     // The report names the node before the views, since views are no obstacle themselves.
     const Node* inner = &outer;
-    for (int i = 0; i < 4 && IsViewNode(*inner) && inner->input(0)->producer() != nullptr; ++i) {
+    for (int i = 0; i < 4 && MovesElements(*inner) && inner->input(0)->producer() != nullptr; ++i) {
       inner = inner->input(0)->producer();
     }
     const bool is_map = IsLinearMap(*inner);
@@ -271,8 +271,9 @@ class ScoreWalk {
   int visits_left_ = 256;
 };
 
-// Finds the axis of the product over which a Softmax over `axis` of the scores runs: one of its last
-// two, or a part of one, beside the samples. False, with the reason in `why`, if there is none.
+// Finds the axis of the product over which a Softmax over `axis` of the scores runs: one of its
+// last two, or a part of one, beside the samples. False, with the reason in `why`, if there is
+// none.
 bool FindKeys(Scores& scores, int axis, std::string& why) {
   const View product = View::Dense(scores.matmul_dims);
   const ViewAxis& row = scores.view.axes()[axis];

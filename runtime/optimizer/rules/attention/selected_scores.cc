@@ -15,8 +15,8 @@
 //               |
 //            Softmax
 //
-// The scores that the mask excludes are taken to be finite, as in all of attention: the sum would be
-// NaN otherwise.
+// The scores that the mask excludes are taken to be finite, as in all of attention: the sum would
+// be NaN otherwise.
 //
 // Keras chooses between scores and scores less a number, which adds a mask:
 //

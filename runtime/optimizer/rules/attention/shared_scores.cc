@@ -38,8 +38,8 @@ std::vector<Node*> ScoresToRemove(const Graph& graph, const Scores& scores,
   const auto is_read = [&](const Node* node) {
     return absl::c_any_of(node->output(0)->consumers(), stays);
   };
-  // Each reader asks for all others, and a file must not be able to exhaust the clock. Exporters share
-  // scores between two or three.
+  // Each reader asks for all others, and a file must not be able to exhaust the clock. Exporters
+  // share scores between two or three.
   constexpr size_t kMostReaders = 32;
   for (auto node = absl::c_find_if(removed, is_read); node != removed.end();
        node = absl::c_find_if(removed, is_read)) {

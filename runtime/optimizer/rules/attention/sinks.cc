@@ -134,7 +134,7 @@ Value* WithoutSinks(Value* probabilities, const Sinks& sinks, Facts& facts,
       nodes.push_back(node);
       return WithoutSinks(node->output(0), sinks, facts, nodes);
     }
-    if (!IsViewNode(*node) || node->input(0) != probabilities || !wanted.has_value()) continue;
+    if (!MovesElements(*node) || node->input(0) != probabilities || !wanted.has_value()) continue;
     for (Value* output : node->outputs()) {
       if (output == nullptr || ApplyViewNode(*node, *output, all, facts) != wanted) continue;
       nodes.push_back(node);

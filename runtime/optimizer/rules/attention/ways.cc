@@ -38,7 +38,7 @@ std::optional<Source> FindSource(Value* value, RuleContext& context,
   if (dims == nullptr) return std::nullopt;
   std::optional<View> view = View::Dense(*dims);
   for (auto node = source.way.rbegin(); node != source.way.rend() && view.has_value(); ++node) {
-    if (!IsViewNode(**node)) continue;
+    if (!MovesElements(**node)) continue;
     view = ApplyViewNode(**node, *(*node)->output(0), *view, context.facts);
   }
   if (!view.has_value()) return std::nullopt;
@@ -63,7 +63,7 @@ bool LeadsToSoftmax(const Value& scores) {
   for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
     if (IsOp(node, "Softmax")) return true;
-    const bool passes = ops::TraitsOf(*node).elementwise || IsViewNode(*node);
+    const bool passes = ops::TraitsOf(*node).elementwise || MovesElements(*node);
     if (!passes || node->output(0) == nullptr) return false;
     value = node->output(0);
   }

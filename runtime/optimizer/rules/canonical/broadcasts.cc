@@ -49,8 +49,8 @@ bool IsCondition(const Value* value, Facts& facts) {
   return cast != nullptr && facts.TypeOf(cast->input(0)) == DataType::kBool;
 }
 
-// The number that all elements equal in every run; covers views, conditions cast to numbers, a Where
-// whose condition is known, and zeros where a condition holds, as tf2onnx writes its Select.
+// The number that all elements equal in every run; covers views, conditions cast to numbers, a
+// Where whose condition is known, and zeros where a condition holds, as tf2onnx writes its Select.
 std::optional<double> NumberOf(Value* value, Facts& facts) {
   const Node* node = value->producer();
   if (IsOp(node, "Where")) {

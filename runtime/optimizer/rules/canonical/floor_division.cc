@@ -54,8 +54,8 @@ bool HasSignOfDivisor(const Division& division, Facts& facts) {
   return is(OneOf({not_below, Op("Not", {below})}), d >= 0 ? 1 : 0);
 }
 
-// The condition under which truncation rounds up: the signs differ and there is a remainder. Where a
-// is 0 there is none, whatever Sign gives.
+// The condition under which truncation rounds up: the signs differ and there is a remainder. Where
+// a is 0 there is none, whatever Sign gives.
 Pattern RoundedUp(Division& division) {
   const Pattern zero = Number(0, 0);
   const Pattern a = Is(&division.a);

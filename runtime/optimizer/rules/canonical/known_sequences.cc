@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// TorchScript writes chunk, split, unbind and lists of tensors as sequences. A sequence with a known
-// number of tensors disappears: SplitToSequence becomes a Split, and whoever reads the sequence reads
-// its tensors.
+// TorchScript writes chunk, split, unbind and lists of tensors as sequences. A sequence with a
+// known number of tensors disappears: SplitToSequence becomes a Split, and whoever reads the
+// sequence reads its tensors.
 //
 //   SequenceAt(SplitToSequence(x [..., 24], 8), 1)  ->  y1     of  y0, y1, y2 = Split(x, [8, 8, 8])
 //   ConcatFromSequence(SequenceConstruct(a, b))     ->  Concat(a, b)

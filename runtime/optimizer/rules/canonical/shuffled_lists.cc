@@ -29,7 +29,7 @@ std::optional<int64_t> ShortLength(const Value* value, Facts& facts) {
 
 // True if the node only moves elements, and moves them alike in every run.
 bool MovesAlike(const Node& node) {
-  return IsViewNode(node) && node.outputs().size() == 1 &&
+  return MovesElements(node) && node.outputs().size() == 1 &&
          absl::c_all_of(absl::MakeSpan(node.inputs()).subspan(1), [](const Value* operand) {
            return operand == nullptr || operand->is_constant();
          });
@@ -57,7 +57,7 @@ std::optional<std::vector<int64_t>> OrderBy(absl::Span<const Node* const> nodes,
 
 bool GatherShuffledLists(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  if (!IsViewNode(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
+  if (!MovesElements(*node) || !ShortLength(node->output(0), facts).has_value()) return false;
   constexpr size_t kMostNodes = 8;
   std::vector<const Node*> nodes;
   Value* list = node->output(0);

@@ -31,7 +31,7 @@ struct Piece {
 // it is none.
 std::optional<Piece> PieceOf(Node* node, Value* output, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
-  if (dims == nullptr || !IsViewNode(*node)) return std::nullopt;
+  if (dims == nullptr || !MovesElements(*node)) return std::nullopt;
   const auto view = ApplyViewNode(*node, *output, View::Dense(*dims), facts);
   const auto part = view.has_value() ? view->PartOf(*dims) : std::nullopt;
   if (!part.has_value() || !(*dims)[part->axis].constant().has_value()) return std::nullopt;

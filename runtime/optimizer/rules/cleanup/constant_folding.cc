@@ -5,9 +5,9 @@
 //
 //   Transpose(initializer w [M, K])  ->  initializer [K, M]
 //
-// Left as they are: random operators, operators with subgraphs or on sequences, nodes that fail (a run reports
-// their error), and results so much larger than their inputs that keeping them would cost more
-// memory than computing them.
+// Left as they are: random operators, operators with subgraphs or on sequences, nodes that fail (a
+// run reports their error), and results so much larger than their inputs that keeping them would
+// cost more memory than computing them.
 
 #include <algorithm>
 #include <array>

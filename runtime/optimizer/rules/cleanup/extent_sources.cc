@@ -17,8 +17,8 @@ SymInt Single(const SymInt& term) {
   return SymInt::DivideExactly(term, term.coefficient()).value_or(term);
 }
 
-// True if the value's node is given this number as an element of an input, as Range is, or is a view
-// of a value with that extent.
+// True if the value's node is given this number as an element of an input, as Range is, or is a
+// view of a value with that extent.
 bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
   const Node* const node = value.producer();
   if (node == nullptr) return false;

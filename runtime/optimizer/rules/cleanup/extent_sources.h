@@ -41,7 +41,8 @@ class ExtentSources {
     int64_t more = 0;
   };
 
-  // Adds the extents of a value; without `products`, none that is a product of those that there are.
+  // Adds the extents of a value; without `products`, none that is a product of those that there
+  // are.
   void Add(Value* value, Facts& facts, bool products = true);
   bool IsProduct(const SymInt& term) const;
   Value* Read(Patch& patch, const SymInt& extent) const;

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "absl/hash/hash.h"
+#include "core/hash_map.h"
 #include "core/status.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -141,8 +142,8 @@ Value* TransposedOnce(Patch& patch, Facts& facts, Value* value, const std::vecto
   return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
 }
 
-// Rewrites a Gather behind views that reorder or drop axes, where several Gathers may share them, as
-// a Gather of what the views read and a Squeeze, which joins what follows more easily.
+// Rewrites a Gather behind views that reorder or drop axes, where several Gathers may share them,
+// as a Gather of what the views read and a Squeeze, which joins what follows more easily.
 Value* PickedFirst(Patch& patch, Facts& facts, const std::vector<Traced>& chain) {
   for (size_t i = chain.size(); i-- > 3;) {
     const View base = View::Dense(*facts.DimsOf(chain[i].base));
@@ -161,19 +162,22 @@ Value* PickedFirst(Patch& patch, Facts& facts, const std::vector<Traced>& chain)
   return nullptr;
 }
 
-// True if a node that reads indices stands between the base and the value.
-bool IsPicked(const Value* value, const Value* base) {
-  while (value != base) {
-    const Node* node = value->producer();
-    if (node == nullptr || !IsViewNode(*node)) return false;
-    if (ops::TraitsOf(*node).reads_indices) return true;
-    value = node->input(0);
+// How many of the chain's bases are followed by no node that reads indices.
+size_t NumUnpicked(const Value* value, const std::vector<Traced>& chain) {
+  size_t unpicked = 0;
+  for (; unpicked < chain.size(); ++unpicked) {
+    while (value != chain[unpicked].base) {
+      const Node* node = value->producer();
+      if (node == nullptr || !MovesElements(*node)) return chain.size();
+      if (ops::TraitsOf(*node).reads_indices) return unpicked;
+      value = node->input(0);
+    }
   }
-  return false;
+  return unpicked;
 }
 
 // The value that `traced` describes, written with at most one node; null if it takes more.
-Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& traced) {
+Value* Simplest(Patch& patch, Facts& facts, const Traced& traced, bool is_picked) {
   const std::vector<SymInt>& dims = *facts.DimsOf(traced.base);
   const View base = View::Dense(dims);
   if (base == traced.view) return traced.base;
@@ -189,18 +193,19 @@ Value* Simplest(Patch& patch, Facts& facts, const Value* value, const Traced& tr
       return patch.Op("Reshape", {traced.base, patch.Ints(*target)});
     }
   }
-  return IsPicked(value, traced.base) ? OnePosition(patch, traced, base) : nullptr;
+  return is_picked ? OnePosition(patch, traced, base) : nullptr;
 }
 
 // The value in a simpler form; null if there is none. Tries the furthest base first. A chain of one
 // node is changed only if it vanishes or becomes simpler.
-Value* Simplified(RuleContext& context, Value* value, Patch& patch) {
-  const std::vector<Traced> chain = Trace(value, context.facts);
+Value* Simplified(RuleContext& context, Value* value, const std::vector<Traced>& chain,
+                  Patch& patch) {
   const Node& node = *value->producer();
+  const size_t unpicked = NumUnpicked(value, chain);
   for (size_t i = chain.size(); i-- > 1;) {
     const bool longer = chain[i].base != node.input(0) || ReadsIndices(node);
     if (!longer && View::Dense(*context.facts.DimsOf(chain[i].base)) != chain[i].view) continue;
-    Value* simplest = Simplest(patch, context.facts, value, chain[i]);
+    Value* simplest = Simplest(patch, context.facts, chain[i], i >= unpicked);
     if (simplest == nullptr && ReadsIndices(node)) {
       simplest = FirstElements(patch, context.facts, chain[i], node);
     }
@@ -221,38 +226,75 @@ size_t HashOfAttributes(const Node& node) {
   return hash;
 }
 
-// A number that differs, in all likelihood, once one of the nodes differs that a trace of the value
-// follows. Addresses alone do not tell, since a new node may get that of a removed one.
-size_t FingerprintOf(const Value* value, int depth) {
-  const Node* node = value->producer();
-  if (node == nullptr || depth == 0) return 0;
-  const ops::OpTraits& traits = ops::TraitsOf(*node);
-  size_t above = HashOfAttributes(*node);
-  if (traits.moves_elements) above = absl::HashOf(above, FingerprintOf(node->input(0), depth - 1));
-  for (const Value* input : node->inputs()) {
-    if (!traits.assembles || depth <= kMaxConcatDepth || input == nullptr) break;
-    above = absl::HashOf(above, FingerprintOf(input, kMaxConcatDepth));
+// A number for each value that differs, in all likelihood, once one of the nodes differs that a
+// trace of the value follows. Addresses alone do not tell, since a new node may get that of a
+// removed one.
+class Fingerprints {
+ public:
+  size_t Of(const Value* value) {
+    const size_t fingerprint = Compute(value, kMaxTraceDepth);
+    known_[value] = fingerprint;
+    return fingerprint;
   }
-  // A Loop may lack its first input.
-  const Value* const first = node->inputs().empty() ? nullptr : node->input(0);
-  const size_t readers = first == nullptr ? 0 : first->consumers().size();
-  return absl::HashOf(node, node->op_type(), node->inputs(), readers, above);
-}
+
+  // The graph has changed.
+  void Forget() { known_.clear(); }
+
+ private:
+  size_t Compute(const Value* value, int depth) const {
+    // Those of inputs are mostly known, so that long chains are not walked again for each node.
+    if (const auto known = known_.find(value); known != known_.end()) return known->second;
+    const Node* node = value->producer();
+    if (node == nullptr || depth == 0) return 0;
+    const ops::OpTraits& traits = ops::TraitsOf(*node);
+    size_t above = HashOfAttributes(*node);
+    if (traits.moves_elements) above = absl::HashOf(above, Compute(node->input(0), depth - 1));
+    for (const Value* input : node->inputs()) {
+      if (!traits.assembles || depth <= kMaxConcatDepth || input == nullptr) break;
+      above = absl::HashOf(above, Compute(input, kMaxConcatDepth));
+    }
+    // A Loop may lack its first input.
+    const Value* const first = node->inputs().empty() ? nullptr : node->input(0);
+    const size_t readers = first == nullptr ? 0 : first->consumers().size();
+    return absl::HashOf(node, node->op_type(), node->inputs(), readers, above);
+  }
+
+  HashMap<const Value*, size_t> known_;
+};
+
+// Traces values one after the other. In a long chain each trace extends the one before it.
+class Tracer {
+ public:
+  const std::vector<Traced>& Trace(Value* value, Facts& facts) {
+    const Node& node = *value->producer();
+    const bool extends = !last_.empty() && node.input(0) == last_[0].base && MovesElements(node);
+    last_ = extends ? ExtendedTrace(value, std::move(last_), facts) : opt::Trace(value, facts);
+    return last_;
+  }
+
+  // The graph has changed.
+  void Forget() { last_.clear(); }
+
+ private:
+  std::vector<Traced> last_;
+};
 
 absl::StatusOr<int> SimplifyViews(RuleContext& context) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Node*> order, context.graph.TopologicalOrder());
   int simplified = 0;
+  Fingerprints fingerprints;
+  Tracer tracer;
   for (Node* node : order) {
     const ops::OpTraits& traits = ops::TraitsOf(*node);
     if (!traits.moves_elements && !traits.assembles) continue;
     for (Value* value : node->outputs()) {
       if (value == nullptr) continue;
       if (value->consumers().empty() && !context.graph.IsOutput(value)) continue;
-      const size_t fingerprint = FingerprintOf(value, kMaxTraceDepth);
+      const size_t fingerprint = fingerprints.Of(value);
       size_t& settled = context.settled[value];
       if (settled == fingerprint) continue;
       Patch patch(context);
-      Value* simple = Simplified(context, value, patch);
+      Value* simple = Simplified(context, value, tracer.Trace(value, context.facts), patch);
       if (simple == nullptr) {
         settled = fingerprint;
         continue;
@@ -260,6 +302,8 @@ absl::StatusOr<int> SimplifyViews(RuleContext& context) {
       patch.Replace(value, simple);
       ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
       simplified += applied;
+      fingerprints.Forget();
+      tracer.Forget();
     }
   }
   return simplified;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Kernels convolve images whose channels are the last axis. ONNX's images [N, C, H, W] have them
-// first, so each Conv copies its input and its output. Where that saves copies, convolutions and the
-// nodes between them work on images [N, H, W, C]:
+// first, so each Conv copies its input and its output. Where that saves copies, convolutions and
+// the nodes between them work on images [N, H, W, C]:
 //
 //   x [N,C,H,W]                          x [N,C,H,W]
 //       |                                    |

@@ -136,8 +136,8 @@ absl::StatusOr<Tensor> Rounded(const std::vector<double>& numbers, DataType type
   return absl::OutOfRangeError("not finite");
 }
 
-// Writes the product over `x` in the place of `nodes`, with the weight and bias that `apply` makes of
-// its own and the map.
+// Writes the product over `x` in the place of `nodes`, with the weight and bias that `apply` makes
+// of its own and the map.
 bool Fold(RuleContext& context, Patch& patch, Node* node, const ChannelProduct& product, Value* x,
           const ChannelMap& map, absl::Span<Node* const> nodes,
           void (*apply)(const ChannelProduct&, const ChannelMap&, Numbers&)) {

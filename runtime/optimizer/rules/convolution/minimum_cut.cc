@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Dinitz' algorithm: the largest flow from the source to the sink costs as much as the cheapest cut.
+// Dinitz' algorithm: the largest flow from the source to the sink costs as much as the cheapest
+// cut.
 
 #include "optimizer/rules/convolution/minimum_cut.h"
 

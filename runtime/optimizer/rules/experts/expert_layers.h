@@ -46,13 +46,13 @@ Value* InOrder(Value* value);
 // `value` before nodes that only changed its shape and left its last axis as it is.
 Value* SameRows(Value* value, Facts& facts);
 
-// The expert whose results are the rows of `value`; nullopt if it is something else. If `stacked` is
-// not 0, these are the results of so many experts, the rows of each together, and the constants have
-// a first axis for the experts.
+// The expert whose results are the rows of `value`; nullopt if it is something else. If `stacked`
+// is not 0, these are the results of so many experts, the rows of each together, and the constants
+// have a first axis for the experts.
 std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts, int64_t stacked = 0);
 
-// Adds the constants of one expert, of those that are stacked or, without a number, of the only one,
-// to the inputs of an attnrun.Experts.
+// Adds the constants of one expert, of those that are stacked or, without a number, of the only
+// one, to the inputs of an attnrun.Experts.
 void AppendLayers(Patch& patch, const ExpertMatch& match, std::optional<int64_t> number,
                   std::vector<Value*>& inputs);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A mixture of experts, as PyTorch's exporters write it: every expert works on the tokens that chose
-// it, which are gathered, and its results, times their weights, are added to the rows of these
-// tokens. The sum of all becomes one operator:
+// A mixture of experts, as PyTorch's exporters write it: every expert works on the tokens that
+// chose it, which are gathered, and its results, times their weights, are added to the rows of
+// these tokens. The sum of all becomes one operator:
 //
 //   router [T, E]                                    router
 //      |                                               |
@@ -269,8 +269,8 @@ class ExpertSum {
     return expand == nullptr ? nullptr : expand->input(0);
   }
 
-  // PyTorch expands what it adds to the first row of the sum, which changes nothing: its extents are
-  // those of a row, or of none if there are none.
+  // PyTorch expands what it adds to the first row of the sum, which changes nothing: its extents
+  // are those of a row, or of none if there are none.
   Value* WithoutExpand(Value* added) {
     const Node* expand = ProducerOf(added, "Expand");
     const auto* dims = facts_.DimsOf(sum_);

@@ -146,7 +146,7 @@ void Collect(const HeadWork& work, Facts& facts, PackedRewrite& rewrite) {
       if (fits && absl::c_none_of(rewrite.heads(), overlaps)) {
         rewrite.Add(reader, std::move(found->heads));
       }
-      if (!IsViewNode(*reader)) continue;
+      if (!MovesElements(*reader)) continue;
       absl::c_copy_if(reader->outputs(), std::back_inserter(open),
                       [](const Value* output) { return output != nullptr; });
     }

@@ -31,7 +31,7 @@ std::optional<PackedHeads> AsPacked(const View& view, const View& base, Value* v
 
 // True if each node from the base to the value takes views of its first input.
 bool AreViewsBetween(const Value* base, const Value* value) {
-  while (value != base && value->producer() != nullptr && IsViewNode(*value->producer())) {
+  while (value != base && value->producer() != nullptr && MovesElements(*value->producer())) {
     value = value->producer()->input(0);
   }
   return value == base;

@@ -48,7 +48,7 @@ bool PackedRewrite::IsRead(const Value* value, int depth) const {
   if (context_.graph.IsOutput(value) || depth == 0) return true;
   return absl::c_any_of(value->consumers(), [&](const Node* reader) {
     if (absl::c_linear_search(nodes_, reader)) return false;
-    if (!IsViewNode(*reader) || reader->input(0) != value) return true;
+    if (!MovesElements(*reader) || reader->input(0) != value) return true;
     return absl::c_any_of(reader->outputs(), [&](const Value* output) {
       return output != nullptr && IsRead(output, depth - 1);
     });
@@ -98,7 +98,7 @@ bool PackedRewrite::ReadsOtherColumns(const Node& reader) const {
     }
     return true;
   }
-  if (!IsViewNode(reader) || reader.input(0) != base_) return false;
+  if (!MovesElements(reader) || reader.input(0) != base_) return false;
   if (absl::c_count(reader.inputs(), base_) != 1) return false;
   return absl::c_all_of(reader.outputs(), [&](Value* output) {
     if (output == nullptr || !IsRead(output, kMaxDepth)) return true;
@@ -131,7 +131,7 @@ bool PackedRewrite::IsAlone(absl::Span<Value* const> operands) {
   for (Node* reader : base_->consumers()) {
     if (absl::c_linear_search(nodes_, reader)) continue;
     if (absl::c_linear_search(other_readers_, reader)) continue;
-    if (IsViewNode(*reader) && reader->input(0) == base_) {
+    if (MovesElements(*reader) && reader->input(0) == base_) {
       const auto read = [&](Value* output) {
         return output != nullptr && IsRead(output, kMaxDepth);
       };

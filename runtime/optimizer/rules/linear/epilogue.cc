@@ -19,7 +19,8 @@
 //         |
 //         y
 //
-// The same holds for attnrun.Conv, which may also apply the activation to the sum with the residual.
+// The same holds for attnrun.Conv, which may also apply the activation to the sum with the
+// residual.
 
 #include <algorithm>
 #include <vector>

@@ -10,8 +10,8 @@
 //                 |
 //            y [B,N,S,T]
 //
-// Applies where each operand has an axis along which the other one is broadcast: otherwise nothing is
-// multiplied more than once, and the sum is no product of matrices. In an attention one axis is
+// Applies where each operand has an axis along which the other one is broadcast: otherwise nothing
+// is multiplied more than once, and the sum is no product of matrices. In an attention one axis is
 // enough: there may be a single query.
 
 #include <optional>

@@ -59,7 +59,7 @@ class ProjectionSearch {
     }
     if (!IsPassedThrough(*node)) return;
     // Follows only the data of a Reshape, a Slice and so on, not their other inputs.
-    const size_t count = IsViewNode(*node) ? 1 : node->inputs().size();
+    const size_t count = MovesElements(*node) ? 1 : node->inputs().size();
     for (size_t i = 0; i < count; ++i) Visit(node->input(i), depth + 1);
   }
 
@@ -100,7 +100,7 @@ Node* LinearBefore(const Node& projection) {
     if (IsLinear(*node)) return node;
     double factor = 1;
     Value* scaled = ScaledOperand(*node, factor);
-    const bool passes = IsViewNode(*node) || ops::TraitsOf(*node).works_on_rows;
+    const bool passes = MovesElements(*node) || ops::TraitsOf(*node).works_on_rows;
     if (scaled == nullptr && !passes) return nullptr;
     node = (scaled == nullptr ? node->input(0) : scaled)->producer();
   }

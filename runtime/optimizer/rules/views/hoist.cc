@@ -44,7 +44,7 @@ bool IsPartOfLastAxis(const Node& split, const Value* part, Facts& facts) {
 
 bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   Facts& facts = context.facts;
-  if (split->outputs().size() < 2 || !IsViewNode(*split)) return false;
+  if (split->outputs().size() < 2 || !MovesElements(*split)) return false;
   std::optional<AxisMap> common;
   std::vector<Node*> readers;
   for (const Value* part : split->outputs()) {

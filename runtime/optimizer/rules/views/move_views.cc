@@ -55,7 +55,7 @@ int ViewsAbove(const Node& node) {
   int views = 0;
   for (const Value* input : node.inputs()) {
     for (int i = 0; i < kMostViews && input != nullptr && input->producer() != nullptr &&
-                    IsViewNode(*input->producer());
+                    MovesElements(*input->producer());
          ++i) {
       ++views;
       input = input->producer()->input(0);

@@ -19,7 +19,7 @@ namespace attnrun::opt {
 namespace {
 
 // True if the value is computed by a node that rearranges elements.
-bool IsView(const Value* value) {
+bool IsRearranged(const Value* value) {
   const Node* view = value == nullptr ? nullptr : value->producer();
   return view != nullptr && ops::TraitsOf(*view).rearranges;
 }
@@ -61,11 +61,12 @@ class Sinking {
     if (ScaledOperand(*node_, factor) != nullptr) return false;
     if (elementwise_) {
       if (IsInteger(facts_.TypeOf(node_->output(0))) && !quantizes) return false;
-      return absl::c_any_of(node_->inputs(), [&](Value* x) { return IsView(x) && SinkInput(x); });
+      return absl::c_any_of(node_->inputs(),
+                            [&](Value* x) { return IsRearranged(x) && SinkInput(x); });
     }
     const int own = OwnAxes(AxesOf(*node_, facts_));
     mixed_ = facts_.RankOf(node_->input(0)) - own;
-    return own > 0 && IsView(node_->input(0)) && HasOneOutput() && SinkInput(node_->input(0));
+    return own > 0 && IsRearranged(node_->input(0)) && HasOneOutput() && SinkInput(node_->input(0));
   }
 
  private:
@@ -126,7 +127,7 @@ class Sinking {
   // True if the node takes a part of its input. One that repeats elements does not.
   bool IsPart(const Node& node) const {
     const std::vector<SymInt>* whole = facts_.DimsOf(node.input(0));
-    return IsViewNode(node) && whole != nullptr && facts_.DimsOf(node.output(0)) != nullptr &&
+    return MovesElements(node) && whole != nullptr && facts_.DimsOf(node.output(0)) != nullptr &&
            !SymInt::DivideExactly(Product(*facts_.DimsOf(node.output(0))), Product(*whole))
                 .has_value();
   }
@@ -218,7 +219,7 @@ class Sinking {
 }  // namespace
 
 bool SinkViews(RuleContext& context, Node* node, Patch& patch) {
-  if (absl::c_none_of(node->inputs(), IsView)) return false;
+  if (absl::c_none_of(node->inputs(), IsRearranged)) return false;
   // Views of views are simplified in the clean-up.
   if (ops::TraitsOf(*node).moves_elements) return false;
   return Sinking(context.facts, node, patch).Run();

@@ -47,8 +47,8 @@ TEST(AttentionProbabilitiesTest, TransposedProbabilitiesMayHaveOtherReaders) {
   test.Dim("keys", 5).ExpectSameResults(kTolerance);
 }
 
-// DeBERTa masks the probabilities, too, so that a row without a key is 0. tf2onnx writes the choice as
-// a product with the mask, and adds the zeros.
+// DeBERTa masks the probabilities, too, so that a row without a key is 0. tf2onnx writes the choice
+// as a product with the mask, and adds the zeros.
 OptimizerTester MaskedTwice(bool as_product, bool negated,
                             const std::function<Value*(GraphBuilder&)>& bias = nullptr) {
   return OptimizerTester([=](GraphBuilder& b) {

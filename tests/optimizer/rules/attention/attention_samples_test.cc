@@ -49,7 +49,8 @@ TEST(AttentionSamplesTest, TheBatchMayHaveTwoNames) {
   EXPECT_EQ(test.graph().equalities().list()[0].a, SymInt::Symbol("memory_batch"));
 }
 
-// The batches of queries and keys may differ if one of them is 1: no input tells that of the result.
+// The batches of queries and keys may differ if one of them is 1: no input tells that of the
+// result.
 TEST(AttentionSamplesTest, TheBatchMayBeBroadcast) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto heads = [&](const char* name, const char* batch, const char* length) {
@@ -151,8 +152,8 @@ TEST(AttentionSamplesTest, EachWindowOfASampleMayHaveAMask) {
   test.Dim("batch", 1).ExpectSameResults(kAttentionTolerance);
 }
 
-// As Swin's shifted windows of images of any size: the windows are cut from a rolled axis, their masks
-// from one of the same length that was not rolled.
+// As Swin's shifted windows of images of any size: the windows are cut from a rolled axis, their
+// masks from one of the same length that was not rolled.
 TEST(AttentionSamplesTest, TheAxisOfWindowsMayBeRolled) {
   OptimizerTester test([](GraphBuilder& b) {
     const auto count = [&](Value* x) {

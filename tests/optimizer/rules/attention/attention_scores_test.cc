@@ -27,7 +27,8 @@ TEST(AttentionScoresTest, ScoresAbsorbedByTheBiasStayAbsorbed) {
 }
 
 // Two masks, of the scores and then of the scores with a bias, before another bias: a key that both
-// exclude has the score of those that one excludes. In a row without any key all have the same weight.
+// exclude has the score of those that one excludes. In a row without any key all have the same
+// weight.
 TEST(AttentionScoresTest, AKeyThatIsMaskedTwiceIsNoLower) {
   constexpr float kLeast = std::numeric_limits<float>::lowest();
   for (const bool bias_between : {false, true}) {

@@ -17,8 +17,8 @@ std::string LayoutOfHeads(const opt::View& heads, const std::vector<SymInt>& bas
   return layout.has_value() ? layout->ToString() : "none";
 }
 
-// Batch and heads folded, [2 * 4, seq, 8], and two of them: samples and heads follow from the offset,
-// although 48*seq is no multiple of the 32*seq from sample to sample.
+// Batch and heads folded, [2 * 4, seq, 8], and two of them: samples and heads follow from the
+// offset, although 48*seq is no multiple of the 32*seq from sample to sample.
 TEST(HeadViewsTest, TwoHeadsOfASampleHaveALayout) {
   const std::vector<SymInt> base = {2, 4, kSeq, 8};
   const auto folded = opt::View::Dense(base).Reshaped({8, kSeq, 8});

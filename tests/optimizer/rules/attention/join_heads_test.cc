@@ -124,8 +124,8 @@ TEST(JoinHeadsTest, JoinsHeadsThatAreStacked) {
   }
 }
 
-// Attentions of two heads each, of which the second pair may share its keys. Both may have a bias, of
-// one head or of two.
+// Attentions of two heads each, of which the second pair may share its keys. Both may have a bias,
+// of one head or of two.
 OptimizerTester Pairs(bool same_keys, const std::vector<int64_t>& order, int64_t axis,
                       int64_t bias_heads = 0) {
   return OptimizerTester([&](GraphBuilder& b) {

@@ -41,7 +41,7 @@ Cost CostOf(const Graph& graph) {
       is_read = is_read || graph.IsOutput(output) || !output->consumers().empty();
       for (const Node* reader : output->consumers()) own = std::max(own, distance[reader]);
     }
-    const bool is_view = opt::IsViewNode(node);
+    const bool is_view = opt::MovesElements(node);
     if (is_view && is_read) ++cost.views;
     if (is_view) continue;
     ++own;
