@@ -89,9 +89,10 @@ absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
     if (made->has_value()) {
       inputs[info.name] = **made;
     } else if (!info.has_default) {
-      return absl::UnimplementedError(
-          absl::StrCat("generation does not know how to fill the decoder's input ",
-                       Quoted(info.name), ", ", TypeAndShape(info)));
+      const bool embeds = info.name == "inputs_embeds";
+      return absl::UnimplementedError(absl::StrCat(
+          "generation does not know how to fill the decoder's input ", Quoted(info.name), ", ",
+          TypeAndShape(info), embeds ? "; embed_tokens.onnx beside it would make it of ids" : ""));
     }
   }
   return inputs;

@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 
 constexpr int kVocabulary = 8;
 
-// A decoder without cache: logits = table[input_ids]. The most probable token behind i is i + 1, and
-// the next one i + 2, modulo 8.
+// A decoder without cache: logits = table[input_ids]. The most probable token behind i is i + 1,
+// and the next one i + 2, modulo 8.
 onnx::ModelProto MakeDecoder() {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -263,6 +263,14 @@ TEST_F(GenerateTest, BadRequestsAreStatus3) {
   WriteAll(folder_ / "unknown.json", R"({"num_beans": 3})");
   WriteAll(folder_ / "type.json", R"({"num_beams": "many"})");
   WriteAll(folder_ / "guided.json", R"({"guidance_scale": 2.5})");
+  onnx::ModelProto embeds = MakeDecoder();
+  onnx::GraphProto& graph = *embeds.mutable_graph();
+  graph.clear_input();
+  Declare(*graph.add_input(), "inputs_embeds", onnx::TensorProto::FLOAT,
+          {"batch", "sequence", "8"});
+  graph.clear_node();
+  AddNode(graph, "Identity", "identity", "inputs_embeds", "logits");
+  WriteAll(folder_ / "embeds.onnx", embeds.SerializeAsString());
   const std::pair<const char*, const char*> cases[] = {
       {"generate . --prompt-ids 1,8", "expected ids from 0 to 7"},
       {"generate . --prompt-ids 1,-1", "but found -1"},
@@ -278,6 +286,7 @@ TEST_F(GenerateTest, BadRequestsAreStatus3) {
       {"generate . --prompt-ids-file none.txt", "none.txt: cannot be read"},
       {"generate . --prompt-ids-file data", "data: expected a file, but it is a folder"},
       {"generate data --prompt-ids 1", "expected model.onnx"},
+      {"generate embeds.onnx --prompt-ids 1", "; embed_tokens.onnx beside it would make it of ids"},
       {"generate m.onnx --prompt-ids 1", "does not know how to fill the decoder's input 'x'"},
   };
   for (const auto& [arguments, message] : cases) ExpectRefused(arguments, 3, message);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands bench and profile.
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
 #include "tools/command_line.h"
 
 namespace attnrun::cli {
@@ -68,6 +71,48 @@ TEST_F(CommandLineTest, ProfileNamesNodesAndKernels) {
   EXPECT_GT(slow["reference_share"], 0);
   EXPECT_THAT(Attnrun("profile m.onnx --runs 1 --svg t.svg").out, HasSubstr("Softmax  the_node"));
   EXPECT_THAT(ReadAll(folder_ / "t.svg"), HasSubstr("<title>Softmax  the_node"));
+}
+
+// The outcome of a command that Ctrl+C ends while it measures.
+class InterruptedTest : public CommandLineTest {
+ protected:
+  Outcome Interrupted(const std::string& arguments) const {
+    Outcome outcome;
+    // The machine may be slow: an interrupt while the model is loaded leaves nothing to print.
+    for (const char* seconds : {"0.5", "2", "8", "32"}) {
+      outcome = Shell(absl::StrCat("timeout --preserve-status -s INT ", seconds, " "), arguments);
+      if (!outcome.out.empty()) break;
+    }
+    EXPECT_EQ(outcome.status, 128 + SIGINT) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted: these are the runs until then")) << arguments;
+    return outcome;
+  }
+};
+
+// A million runs of so many rows take a minute or more.
+constexpr char kEndless[] = " --runs 1000000 --dim batch=100000";
+
+TEST_F(InterruptedTest, BenchPrintsWhatItHasMeasured) {
+  EXPECT_THAT(Interrupted(absl::StrCat("bench m.onnx", kEndless)).out,
+              HasSubstr("latency      min "));
+  const Outcome sweep = Interrupted("bench m.onnx --sweep batch=100000,3 --json --runs 1000000");
+  const nlohmann::json rows = nlohmann::json::parse(sweep.out)["sweep"];
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0]["batch"], 100000);
+  EXPECT_GT(rows[0]["runs"], 0);
+  EXPECT_LT(rows[0]["runs"], 1000000);
+  EXPECT_THAT(Interrupted(absl::StrCat("bench m.onnx --callers 1,2", kEndless)).out,
+              HasSubstr("runs/s"));
+  EXPECT_THAT(Interrupted("bench m.onnx --stream batch=100000..100009 --runs 1000000").out,
+              HasSubstr("requests of batch 100000 to 100009"));
+}
+
+TEST_F(InterruptedTest, ProfilePrintsWhatItHasMeasured) {
+  const nlohmann::json json =
+      nlohmann::json::parse(Interrupted(absl::StrCat("profile m.onnx --json", kEndless)).out);
+  EXPECT_GT(json["runs"], 0);
+  EXPECT_LT(json["runs"], 1000000);
+  EXPECT_EQ(json["nodes"][0]["node"], "the_node");
 }
 
 }  // namespace

@@ -16,15 +16,15 @@ namespace attnrun::cli {
 enum class Role { kInput, kOutput };
 
 // Reads each file by its name's declared input or output: an .npy array, or a .pb (serialized ONNX
-// TensorProto, SequenceProto or OptionalProto). "x/0" names a tensor of the sequence x; see parts.h.
-// kInvalidArgument if there is no input or output of a name. Adds to `values`.
+// TensorProto, SequenceProto or OptionalProto). "x/0" names a tensor of the sequence x; see
+// parts.h. kInvalidArgument if there is no input or output of a name. Adds to `values`.
 absl::Status ReadFiles(const std::map<std::string, std::string>& files, Role role,
                        const std::vector<ValueInfo>& declared, TensorMap& values);
 
 // Reads the arrays of `path`: an .npz archive of arrays by the names of inputs or outputs, as
-// ReadFiles takes them; or a folder of an ONNX test data set, in which input_<k>.pb or output_<k>.pb is the model's k-th
-// (or a folder that contains test_data_set_0). They need not be complete. kInvalidArgument for
-// names and numbers that the model does not have.
+// ReadFiles takes them; or a folder of an ONNX test data set, in which input_<k>.pb or
+// output_<k>.pb is the model's k-th (or a folder that contains test_data_set_0). They need not be
+// complete. kInvalidArgument for names and numbers that the model does not have.
 absl::StatusOr<TensorMap> ReadArrays(const std::string& path, Role role,
                                      const std::vector<ValueInfo>& declared);
 

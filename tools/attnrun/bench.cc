@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
 #include "tools/attnrun/commands.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
 #include "tools/attnrun/model_run.h"
@@ -80,8 +81,10 @@ absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
   std::vector<absl::Duration> times;
   while (!enough(static_cast<int>(times.size()))) {
     progress.Show(absl::StrCat(what, "run ", times.size() + 1));
-    ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, TimedRun(options, model));
-    times.push_back(result.time);
+    const absl::StatusOr<RunResult> result = TimedRun(options, model);
+    if (WasInterrupted() && !times.empty()) break;
+    if (!result.ok()) return result.status();
+    times.push_back(result->time);
   }
   return times;
 }
@@ -96,6 +99,7 @@ absl::StatusOr<int> Bench(const Options& options) {
     return kFine;
   }
   ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
+  const InterruptGuard guard;
   if (!options.callers.empty()) return BenchCallers(options, model);
   ATTNRUN_RETURN_IF_ERROR(BenchAlone(options, model));
   return kFine;

@@ -8,6 +8,7 @@
 #include "core/same_bits.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
 #include "tools/attnrun/progress.h"
@@ -81,6 +82,7 @@ void Call(const Options& options, const PreparedModel& model, const std::vector<
   while (!enough(caller.times.size())) {
     const Request& request = requests[draw(generator)];
     const absl::StatusOr<RunResult> result = TimedRun(options, model, request.inputs, {});
+    if (WasInterrupted() && !caller.times.empty()) return;
     if (!result.ok()) {
       caller.status = result.status();
       return;
@@ -157,8 +159,11 @@ absl::StatusOr<int> BenchCallers(const Options& options, PreparedModel& model) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Request> requests, RunAlone(options, model));
   std::vector<CallersRow> rows;
   for (const int count : options.callers) {
-    ATTNRUN_ASSIGN_OR_RETURN(CallersRow row, MeasureRow(options, model, requests, count));
-    rows.push_back(std::move(row));
+    absl::StatusOr<CallersRow> row = MeasureRow(options, model, requests, count);
+    if (WasInterrupted() && !row.ok() && !rows.empty()) break;
+    if (!row.ok()) return row.status();
+    rows.push_back(*std::move(row));
+    if (WasInterrupted()) break;
   }
   if (options.json) {
     PrintRowsJson(rows, model.session.threads());

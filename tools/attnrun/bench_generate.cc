@@ -12,6 +12,7 @@
 #include "attnrun/generator.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
 #include "tools/attnrun/progress.h"
@@ -113,18 +114,22 @@ absl::Status Measure(const Options& options, const GenerationBench& bench,
                      const Generator& generator, GenerationReport& report) {
   const GenerationConfig config = ConfigOf(bench);
   const std::vector<GenerationRequest> requests = RequestsOf(bench);
+  GenerateOptions generate;
+  generate.cancel = &InterruptFlag();
   Progress progress;
   const int warmup = options.warmup.value_or(kGenerateWarmup);
   for (int run = -warmup; run < options.runs.value_or(kGenerateRuns); ++run) {
     progress.Show(absl::StrCat("run ", run + 1));
-    ATTNRUN_ASSIGN_OR_RETURN(const GenerationResult result, generator.Generate(requests, config));
+    const absl::StatusOr<GenerationResult> result = generator.Generate(requests, config, generate);
+    if (WasInterrupted() && run > 0) break;
+    if (!result.ok()) return result.status();
     if (run < 0) continue;
     report.prompt_tokens_per_second =
-        std::max(report.prompt_tokens_per_second, result.prompt_tokens_per_second);
+        std::max(report.prompt_tokens_per_second, result->prompt_tokens_per_second);
     report.decode_tokens_per_second =
-        std::max(report.decode_tokens_per_second, result.decode_tokens_per_second);
-    report.time_to_first_token = std::min(report.time_to_first_token, result.time_to_first_token);
-    report.state_bytes = std::max(report.state_bytes, result.state_bytes);
+        std::max(report.decode_tokens_per_second, result->decode_tokens_per_second);
+    report.time_to_first_token = std::min(report.time_to_first_token, result->time_to_first_token);
+    report.state_bytes = std::max(report.state_bytes, result->state_bytes);
   }
   return absl::OkStatus();
 }
@@ -193,9 +198,10 @@ absl::Status BenchGenerate(const Options& options) {
     return absl::InvalidArgumentError(
         "bench --generate measures decoders, and this model has an encoder");
   }
+  const InterruptGuard guard;
   GenerationReport report;
   ATTNRUN_RETURN_IF_ERROR(Measure(options, bench, generator, report));
-  if (options.session.cache_type != DataType::kFloat) {
+  if (options.session.cache_type != DataType::kFloat && !WasInterrupted()) {
     ATTNRUN_ASSIGN_OR_RETURN(report.agreement, CompareCaches(options, bench, generator));
   }
   report.threads = generator.decoder().threads();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/latency.h"
 #include "tools/attnrun/progress.h"
@@ -49,8 +50,10 @@ absl::StatusOr<std::vector<double>> RunPass(const Options& options,
   for (const int64_t extent : extents) {
     progress.Show(absl::StrCat("request ", ratios.size() + 1, " of ", extents.size()));
     ATTNRUN_RETURN_IF_ERROR(SetExtent(options, options.stream->dim, extent, model));
-    ATTNRUN_ASSIGN_OR_RETURN(const double ratio, TimeRatio(options, model));
-    ratios.push_back(ratio);
+    const absl::StatusOr<double> ratio = TimeRatio(options, model);
+    if (WasInterrupted() && !ratios.empty()) break;
+    if (!ratio.ok()) return ratio.status();
+    ratios.push_back(*ratio);
   }
   return ratios;
 }
@@ -63,7 +66,7 @@ absl::StatusOr<Report> Measure(const Options& options, PreparedModel& model) {
   Report report;
   ATTNRUN_ASSIGN_OR_RETURN(report.ratios, RunPass(options, extents, model));
   report.first_pass_mb = PeakMemoryMb();
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> second, RunPass(options, extents, model));
+  if (!WasInterrupted()) ATTNRUN_RETURN_IF_ERROR(RunPass(options, extents, model).status());
   report.second_pass_mb = PeakMemoryMb();
   std::sort(report.ratios.begin(), report.ratios.end());
   return report;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/table.h"
 
@@ -61,9 +62,12 @@ absl::Status BenchSweep(const Options& options, PreparedModel& model) {
   for (const int64_t extent : options.sweep->extents) {
     ATTNRUN_RETURN_IF_ERROR(SetExtent(options, options.sweep->dim, extent, model));
     const std::string what = absl::StrCat(options.sweep->dim, " ", extent, ": ");
-    ATTNRUN_ASSIGN_OR_RETURN(std::vector<absl::Duration> times,
-                             MeasureRuns(options, model, kTimePerExtent, what));
-    rows.push_back({extent, std::move(times)});
+    absl::StatusOr<std::vector<absl::Duration>> times =
+        MeasureRuns(options, model, kTimePerExtent, what);
+    if (WasInterrupted() && !times.ok() && !rows.empty()) break;
+    if (!times.ok()) return times.status();
+    rows.push_back({extent, *std::move(times)});
+    if (WasInterrupted()) break;
   }
   if (options.json) {
     PrintRowsJson(options.sweep->dim, rows);

@@ -20,7 +20,8 @@ TensorMap OutputsOf(const PrecisionReport& report, Tensor OutputPrecision::* run
   return outputs;
 }
 
-// None if no tolerance is given, since a lower precision has no error that is right for every model.
+// None if no tolerance is given, since a lower precision has no error that is right for every
+// model.
 absl::StatusOr<OutputDifferences> CheckTolerance(const Options& options, const Session& session,
                                                  const PrecisionReport& report) {
   const Tolerance& tolerance = options.tolerance;

@@ -194,8 +194,8 @@ void PrintToken(bool is_json, size_t sequence, int64_t token) {
   }
 }
 
-// Shows or streams the tokens of a search that is sure of them before its end. nullopt, and a message,
-// for one that is asked to stream and cannot.
+// Shows or streams the tokens of a search that is sure of them before its end. nullopt, and a
+// message, for one that is asked to stream and cannot.
 std::optional<GenerateOptions> MakeGenerateOptions(const Options& options,
                                                    const GenerationConfig& config,
                                                    Progress& progress) {

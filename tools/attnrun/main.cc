@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tools/attnrun/commands.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/options.h"
 #include "tools/attnrun/utf.h"
 
@@ -44,6 +45,11 @@ int Main(int argc, const char* const* argv) {
   absl::StatusOr<int> status = Dispatch(options);
   if (status.ok() && !std::cout.flush()) {
     status = absl::DataLossError("standard output cannot be written");
+  }
+  if (WasInterrupted()) {
+    if (status.ok()) Print("interrupted: these are the runs until then");
+    // The shell sees a program that SIGINT has ended.
+    std::raise(SIGINT);
   }
   if (status.ok()) return *status;
   Print(status.status().message());

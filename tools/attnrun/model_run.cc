@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status.h"
+#include "tools/attnrun/interrupt_guard.h"
 
 namespace attnrun::cli {
 namespace {
@@ -55,6 +56,7 @@ absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& 
 absl::StatusOr<RunResult> TimedRun(const Options& options, const PreparedModel& model,
                                    const TensorMap& inputs, const RunOptions& run_options) {
   RunOptions limited = run_options;
+  limited.cancel = &InterruptFlag();
   if (options.timeout.has_value()) {
     limited.deadline = std::min(limited.deadline, absl::Now() + absl::Seconds(*options.timeout));
   }

@@ -35,8 +35,8 @@ struct RunResult {
 };
 
 // Runs the model once. If it refuses inputs that were made up, others are made up of other extents:
-// a model may take only images whose sides it can halve five times, or the batch that it was exported
-// with, without saying so. The inputs with which it runs stay.
+// a model may take only images whose sides it can halve five times, or the batch that it was
+// exported with, without saying so. The inputs with which it runs stay.
 absl::StatusOr<RunResult> FirstRun(const Options& options, PreparedModel& model);
 
 // Runs the model once. Messages name the model, and say so if inputs were made up.

@@ -74,8 +74,8 @@ class EntrySource final : public ByteSource {
   int64_t remaining_;
 };
 
-// Compares the size that the archive's directory announces with what a file of `file_size` bytes can
-// hold, so that nothing is reserved for elements that are not there.
+// Compares the size that the archive's directory announces with what a file of `file_size` bytes
+// can hold, so that nothing is reserved for elements that are not there.
 absl::Status CheckSize(const zip_stat_t& facts, uintmax_t file_size) {
   // Deflate makes 258 bytes of two bits at best.
   constexpr zip_uint64_t kMostPerByte = 1032;

@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "tools/attnrun/commands.h"
 #include "tools/attnrun/fma_peak.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/output_file.h"
@@ -36,22 +37,28 @@ absl::StatusOr<ProfileReport> Measure(const Options& options) {
   ATTNRUN_ASSIGN_OR_RETURN(PreparedModel model, Prepare(options));
   ATTNRUN_RETURN_IF_ERROR(FirstRun(options, model).status());
   ProfileReport report;
-  report.runs = options.runs.value_or(kProfileRuns);
+  const int runs = options.runs.value_or(kProfileRuns);
   report.threads = model.session.threads();
+  const InterruptGuard guard;
   Progress progress;
   for (int i = 0; i < options.warmup.value_or(kProfileWarmup); ++i) {
     progress.Show(absl::StrCat("warm-up run ", i + 1));
     ATTNRUN_RETURN_IF_ERROR(TimedRun(options, model).status());
   }
-  for (int i = 0; i < report.runs; ++i) {
-    progress.Show(absl::StrCat("run ", i + 1, " of ", report.runs));
-    report.last_run.clear();
+  while (report.runs < runs) {
+    progress.Show(absl::StrCat("run ", report.runs + 1, " of ", runs));
+    std::vector<ProfileEvent> events;
     RunOptions run_options;
-    run_options.profile = &report.last_run;
-    ATTNRUN_ASSIGN_OR_RETURN(const RunResult result, TimedRun(options, model, run_options));
-    report.table.Add(report.last_run);
-    report.time += result.time / report.runs;
+    run_options.profile = &events;
+    const absl::StatusOr<RunResult> result = TimedRun(options, model, run_options);
+    if (WasInterrupted() && report.runs > 0) break;
+    if (!result.ok()) return result.status();
+    report.table.Add(events);
+    report.last_run = std::move(events);
+    report.time += result->time;
+    ++report.runs;
   }
+  report.time /= report.runs;
   report.peak = MeasureFmaPeak(report.threads);
   return report;
 }
