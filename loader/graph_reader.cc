@@ -134,8 +134,8 @@ absl::Status GraphReader::DeclareTypes(
     const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declarations, bool of_data) {
   for (const auto& declaration : declarations) {
     Value* value = graph_->FindValue(declaration.name());
-    // Exporters leave entries for values that they removed, and converters those of initializers whose
-    // data they changed.
+    // Exporters leave entries for values that they removed, and converters those of initializers
+    // whose data they changed.
     if (value == nullptr || (!of_data && value->constant() != nullptr)) continue;
     absl::StatusOr<Type> type = ReadType(declaration.type());
     if (!type.ok()) {
@@ -155,8 +155,8 @@ absl::Status GraphReader::DefineOutputs() {
                                                      Quoted(output.name()),
                                                      " (no node, input or initializer)"));
     }
-    // Callers identify outputs of the main graph by name, but outputs of a subgraph by position. The
-    // TorchScript exporter lists an output twice where a module returns a tensor twice.
+    // Callers identify outputs of the main graph by name, but outputs of a subgraph by position.
+    // The TorchScript exporter lists an output twice where a module returns a tensor twice.
     if (!names.insert(output.name()).second && scope_.enclosing == nullptr) continue;
     graph_->AddOutput(*value);
   }

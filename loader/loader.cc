@@ -52,8 +52,8 @@ google::protobuf::ArenaOptions ArenaFor(absl::string_view bytes) {
   return options;
 }
 
-// Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed. Without
-// an arena, protobuf would lose the message that it is reading when memory runs out.
+// Parses with a larger limit on depth than protobuf's default, which kMaxNesting would exceed.
+// Without an arena, protobuf would lose the message that it is reading when memory runs out.
 template <typename Proto>
 absl::StatusOr<const Proto*> Parse(absl::string_view bytes, RootMessage root, Arena& arena) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::string skeleton, MakeSkeleton(bytes, root));

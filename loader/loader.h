@@ -68,8 +68,8 @@ absl::StatusOr<Model> ParseModel(absl::string_view bytes, const LoadOptions& opt
 // Reads a serialized TensorProto. Errors as in LoadModel.
 absl::StatusOr<Tensor> ReadTensorProto(const std::string& path);
 
-// Reads the TensorProto, SequenceProto or OptionalProto of a value that is declared so. Errors as in
-// LoadModel.
+// Reads the TensorProto, SequenceProto or OptionalProto of a value that is declared so. Errors as
+// in LoadModel.
 absl::StatusOr<Tensor> ReadValueProto(const std::string& path, const ValueInfo& declared);
 
 }  // namespace attnrun::loader

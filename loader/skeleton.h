@@ -38,8 +38,8 @@ absl::StatusOr<std::string> MakeSkeleton(absl::string_view bytes, RootMessage ro
 // has raw_data.
 Payload ReadPayload(absl::string_view raw_data);
 
-// The bodies of the message's fields of this number, which are messages or strings. kDataLoss if the
-// bytes are truncated or no message.
+// The bodies of the message's fields of this number, which are messages or strings. kDataLoss if
+// the bytes are truncated or no message.
 absl::StatusOr<std::vector<absl::string_view>> FieldBodies(absl::string_view bytes, int number);
 
 }  // namespace attnrun::loader

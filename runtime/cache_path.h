@@ -18,8 +18,8 @@ namespace attnrun {
 std::vector<int> MovedInputs(const Node& node);
 
 // The values from `past` to `present`, both included: each but the first is the output of a node
-// that moves elements of the one before. nullopt if there is no such way, or if a body reads a value
-// on it.
+// that moves elements of the one before. nullopt if there is no such way, or if a body reads a
+// value on it.
 std::optional<std::vector<Value*>> CachePath(Value* past, Value* present);
 
 // True if every node on the path moves rows along the last of `rank` axes as a whole.

@@ -140,8 +140,8 @@ class CacheConversion {
     return absl::OkStatus();
   }
 
-  // Replaces the shape of a cache with scales by that of the cache without: its leading extents, and
-  // the number of channels.
+  // Replaces the shape of a cache with scales by that of the cache without: its leading extents,
+  // and the number of channels.
   absl::Status LeaveOutScales(Node* shape) {
     Value* const cache = shape->input(0);
     const auto axis = [&](absl::string_view name, int64_t otherwise) {

@@ -8,7 +8,8 @@
 
 namespace attnrun {
 
-// The threads of a run. kInvalidArgument for a number that cannot be, or that the pool does not have.
+// The threads of a run. kInvalidArgument for a number that cannot be, or that the pool does not
+// have.
 absl::StatusOr<int> ThreadsOf(const SessionOptions& options);
 
 // The part of the options that the loader obeys. kInvalidArgument for a negative limit.

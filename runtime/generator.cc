@@ -18,8 +18,8 @@
 
 namespace attnrun {
 
-// A model with what runs it. Has a name outside of this file, since Generator::Impl holds it and has
-// one, too.
+// A model with what runs it. Has a name outside of this file, since Generator::Impl holds it and
+// has one, too.
 struct GeneratorModel {
   GeneratorModel(gen::ModelFolder model_folder, ModelSessions model_sessions)
       : folder(std::move(model_folder)), sessions(std::move(model_sessions)), decoder(sessions) {}

@@ -31,10 +31,10 @@ class InputRules {
   // `declared` must outlive the rules.
   explicit InputRules(const std::vector<ValueInfo>& declared);
 
-  // Completes `tensors`, one per declared input: those that a state carries are there and stay as they
-  // are, all others are undefined and become those of `given`, dense. Undefined ones are left where a
-  // default applies or an optional has no element.
-  // Errors: the kInvalidArgument cases of Session::Run. `equalities` are those of the graph.
+  // Completes `tensors`, one per declared input: those that a state carries are there and stay as
+  // they are, all others are undefined and become those of `given`, dense. Undefined ones are left
+  // where a default applies or an optional has no element. Errors: the kInvalidArgument cases of
+  // Session::Run. `equalities` are those of the graph.
   absl::Status Bind(const Equalities& equalities, const TensorMap& given,
                     std::vector<Tensor>& tensors) const;
 

@@ -11,9 +11,10 @@
 
 namespace attnrun {
 
-// Cuts graph outputs to their last positions along axis 1, as SessionOptions::last_positions_of says:
-// adds the input kLastPositions and a Slice behind each output. kInvalidArgument for a name that is
-// no output, an output that is no tensor of at least two axes, and a graph that has such an input.
+// Cuts graph outputs to their last positions along axis 1, as SessionOptions::last_positions_of
+// says: adds the input kLastPositions and a Slice behind each output. kInvalidArgument for a name
+// that is no output, an output that is no tensor of at least two axes, and a graph that has such an
+// input.
 absl::Status CutToLastPositions(const std::vector<std::string>& outputs, Graph& graph);
 
 // kInvalidArgument if the input kLastPositions, int64[1] or undefined, holds a negative number.

@@ -14,8 +14,8 @@
 
 namespace attnrun {
 
-// kInvalidArgument if the model is no decoder: without a cache, a run on two ids must give the logits
-// of the first one that a run on it alone gives. Tries it where the model takes such inputs.
+// kInvalidArgument if the model is no decoder: without a cache, a run on two ids must give the
+// logits of the first one that a run on it alone gives. Tries it where the model takes such inputs.
 absl::Status CheckCausal(const ModelSessions& sessions);
 
 // The sessions of a model as a decoder. Each row gets the bits that it would get alone.
@@ -37,8 +37,8 @@ class ModelDecoder : public gen::Decoder {
   // The results of a session for a reading.
   struct Result {
     TensorMap outputs;
-    // If the ids were read in turn: the row that has done so and replaces the old one, and the logits
-    // that were wanted.
+    // If the ids were read in turn: the row that has done so and replaces the old one, and the
+    // logits that were wanted.
     std::unique_ptr<ModelRow> row;
     gen::Logits logits;
   };

@@ -26,8 +26,8 @@ absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& pat
   return names;
 }
 
-// True if the encoder reads features, of which it may make fewer states, and a mask. Exporters give the
-// mask and the states that the decoder reads the same extent all the same.
+// True if the encoder reads features, of which it may make fewer states, and a mask. Exporters give
+// the mask and the states that the decoder reads the same extent all the same.
 absl::StatusOr<bool> MayShorten(const std::string& path, const Limits& limits) {
   ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo encoder, InspectModel(path, limits));
   const auto has = [&](absl::string_view name) {

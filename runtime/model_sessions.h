@@ -36,15 +36,16 @@ struct DecoderSession {
   bool counts_positions = false;
   // True if a clone of a state may be given more memory.
   bool can_grow = true;
-  // True if the first step is like the others: the model reads one id at a time, or replaces a state.
+  // True if the first step is like the others: the model reads one id at a time, or replaces a
+  // state.
   bool starts_with_state = false;
   // -1 if the model does not declare it.
   int64_t vocabulary = -1;
   // True if what it computes of an id may depend on the ids that it reads together with it.
   bool reads_prompt_whole = false;
-  // If it gives for several ids behind others the bits that it gives for one after another. Exporters
-  // trace a graph that only goes on with one id: it may lack the mask, or the positions, of several,
-  // or the steps of a recurrent state. Without a cache nobody asks.
+  // If it gives for several ids behind others the bits that it gives for one after another.
+  // Exporters trace a graph that only goes on with one id: it may lack the mask, or the positions,
+  // of several, or the steps of a recurrent state. Without a cache nobody asks.
   enum class ReadsSeveral { kYes, kNo, kUnknown };
   std::shared_ptr<std::atomic<ReadsSeveral>> reads_several =
       std::make_shared<std::atomic<ReadsSeveral>>(ReadsSeveral::kUnknown);
@@ -62,7 +63,8 @@ struct ModelSessions {
   std::optional<Session> embed_tokens;
 };
 
-// Runs the encoder, if there is one, on `inputs`: the decoder's inputs that follow from its outputs.
+// Runs the encoder, if there is one, on `inputs`: the decoder's inputs that follow from its
+// outputs.
 absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
                                  const RunOptions& options);
 

@@ -62,15 +62,15 @@ absl::Status Session::Impl::Post(const std::shared_ptr<AsyncRun>& run, const Ten
     pending.Remove();
     calls_.Leave();
   };
-  ATTNRUN_RETURN_IF_ERROR(places().Post(threads_, limits_.waiting_runs,
-                                        [this, run](exec::RunPlaces& own) { Finish(*run, own); }));
+  ATTNRUN_RETURN_IF_ERROR(queue().Post(threads_, limits_.waiting_runs,
+                                       [this, run](exec::RunPermits& own) { Finish(*run, own); }));
   std::move(undo).Cancel();
   return absl::OkStatus();
 }
 
-void Session::Impl::Finish(AsyncRun& run, exec::RunPlaces& own) {
+void Session::Impl::Finish(AsyncRun& run, exec::RunPermits& own) {
   {
-    const exec::RunScope scope(this, places(), own.held());
+    const exec::RunScope scope(this, queue(), own.held());
     auto result = meter_.Counted(run.meter, [&](RunMeter::Run& meter) -> absl::StatusOr<TensorMap> {
       meter.EndWait(meter_);
       const RunMeter::Running running(meter_);

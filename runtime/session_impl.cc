@@ -65,7 +65,7 @@ Session::Impl::Impl(loader::Model model, int threads, const SessionOptions& opti
       outputs_(DescribeOutputs(*model_.graph)),
       input_rules_(inputs_),
       all_outputs_(outputs_.size()),
-      teams_(threads),
+      groups_(threads),
       allocator_(options.allocator != nullptr ? exec::PoolAllocator(options.allocator)
                                               : exec::PoolAllocator(Allocator::Heap())),
       limits_(options.limits),
@@ -203,8 +203,8 @@ absl::Status Session::Impl::Bind(const TensorMap& given, std::vector<Tensor>& in
 absl::Status Session::Impl::Compute(RunMeter::Run& run, const TensorMap& inputs,
                                     const RunOptions& options, exec::RunBuffers& buffers) {
   ATTNRUN_RETURN_IF_ERROR(Bind(inputs, buffers.inputs));
-  return InPlace(run, options, [&](const Place& place) {
-    return exec::Execute(*plan_, buffers, ContextOf(options, place));
+  return WithResources(run, options, [&](const Resources& resources) {
+    return exec::Execute(*plan_, buffers, ContextOf(options, resources));
   });
 }
 
@@ -228,8 +228,8 @@ absl::StatusOr<std::vector<TensorMap>> Session::Impl::RunTogether(
     }
     ATTNRUN_RETURN_IF_ERROR(Bind(request.inputs, buffers.back()->inputs));
   }
-  ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](const Place& place) {
-    const exec::RunContext context = ContextOf(options, place);
+  ATTNRUN_RETURN_IF_ERROR(WithResources(run, options, [&](const Resources& resources) {
+    const exec::RunContext context = ContextOf(options, resources);
     if (buffers.size() == 1) return exec::Execute(*plan_, *buffers[0], context);
     return exec::ExecuteTogether(*plan_, Joins(), buffers, context);
   }));
@@ -254,12 +254,14 @@ absl::StatusOr<PrecisionReport> Session::Impl::MeasurePrecision(RunMeter::Run& r
   std::vector<Tensor> ordered(inputs_.size());
   ATTNRUN_RETURN_IF_ERROR(Bind(inputs, ordered));
   PrecisionReport report;
-  ATTNRUN_RETURN_IF_ERROR(InPlace(run, options, [&](const Place& place) -> absl::Status {
-    ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
-    ATTNRUN_ASSIGN_OR_RETURN(report, exec::MeasurePrecision({*float32, *plan_}, ordered,
-                                                            place.interrupt, place.allocator));
-    return absl::OkStatus();
-  }));
+  ATTNRUN_RETURN_IF_ERROR(
+      WithResources(run, options, [&](const Resources& resources) -> absl::Status {
+        ATTNRUN_ASSIGN_OR_RETURN(const exec::Plan* float32, Float32Plan());
+        ATTNRUN_ASSIGN_OR_RETURN(
+            report, exec::MeasurePrecision({*float32, *plan_}, ordered, resources.interrupt,
+                                           resources.allocator));
+        return absl::OkStatus();
+      }));
   report.precision = precision_;
   report.products = exec::ProductPrecisionsOf(*plan_, precision_);
   for (size_t i = 0; i < outputs_.size(); ++i) report.outputs[i].name = outputs_[i].name;
@@ -272,7 +274,8 @@ absl::Status Session::Impl::EnterCall() {
       "this process was forked while another thread ran the session: load it anew here");
 }
 
-absl::Status Session::Impl::InPlace(RunMeter::Run& run, const RunOptions& options, Body body) {
+absl::Status Session::Impl::WithResources(RunMeter::Run& run, const RunOptions& options,
+                                          Body body) {
   Interrupt interrupt(options.deadline, options.cancel);
   ATTNRUN_RETURN_IF_ERROR(EnterCall());
   const absl::Cleanup end = [this] { calls_.Leave(); };
@@ -282,7 +285,7 @@ absl::Status Session::Impl::InPlace(RunMeter::Run& run, const RunOptions& option
         "run it again");
   }
   return WithAllocator(options, [&](Allocator& allocator) {
-    return WithPlaces(run, options, interrupt, [&](exec::RunPlaces* own) {
+    return WithPermits(run, options, interrupt, [&](exec::RunPermits* own) {
       const RunMeter::Running running(meter_);
       return WithoutExceptions([&] { return body({interrupt, allocator, own}); });
     });
@@ -299,32 +302,33 @@ absl::Status Session::Impl::WithAllocator(const RunOptions& options,
   return body(limited);
 }
 
-exec::Places& Session::Impl::places() {
-  return pool_ != nullptr ? pool_->impl_->places() : own_places_.Get(most_threads_, cpus_);
+exec::RunQueue& Session::Impl::queue() {
+  return pool_ != nullptr ? pool_->impl_->queue() : own_queue_.Get(most_threads_, cpus_);
 }
 
-absl::Status Session::Impl::WithPlaces(RunMeter::Run& run, const RunOptions& options,
-                                       Interrupt& interrupt,
-                                       absl::FunctionRef<absl::Status(exec::RunPlaces*)> compute) {
-  exec::Places& places = this->places();
-  const auto with_threads = [&](exec::RunPlaces* own, int threads) {
-    const exec::RunScope scope(this, places, threads);
+absl::Status Session::Impl::WithPermits(
+    RunMeter::Run& run, const RunOptions& options, Interrupt& interrupt,
+    absl::FunctionRef<absl::Status(exec::RunPermits*)> compute) {
+  exec::RunQueue& queue = this->queue();
+  const auto with_threads = [&](exec::RunPermits* own, int threads) {
+    const exec::RunScope scope(this, queue, threads);
     return compute(own);
   };
-  const int around = exec::RunScope::NumPlaces(places);
+  const int around = exec::RunScope::NumPermits(queue);
   if (around > 0) return with_threads(nullptr, std::min(around, threads_));
   run.BeginWait(meter_);
   const absl::Cleanup end_wait = [&] { run.EndWait(meter_); };
   // An observer is called on the thread of its caller.
   const bool here = static_cast<bool>(options.observer);
-  return places.Run(threads_, interrupt, limits_.waiting_runs, here, [&](exec::RunPlaces& own) {
+  return queue.Run(threads_, interrupt, limits_.waiting_runs, here, [&](exec::RunPermits& own) {
     run.EndWait(meter_);
     return with_threads(&own, own.held());
   });
 }
 
-exec::RunContext Session::Impl::ContextOf(const RunOptions& options, const Place& place) const {
-  return {options, place.interrupt, place.allocator, limits_.body_runs, place.places};
+exec::RunContext Session::Impl::ContextOf(const RunOptions& options,
+                                          const Resources& resources) const {
+  return {options, resources.interrupt, resources.allocator, limits_.body_runs, resources.permits};
 }
 
 }  // namespace attnrun

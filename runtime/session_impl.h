@@ -16,9 +16,9 @@
 #include "core/interrupt.h"
 #include "execution/executor.h"
 #include "execution/joins.h"
-#include "execution/places.h"
 #include "execution/plan.h"
 #include "execution/pool_allocator.h"
+#include "execution/run_queue.h"
 #include "inputs.h"
 #include "loader/loader.h"
 #include "pending_runs.h"
@@ -67,14 +67,14 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   int threads() const { return threads_; }
 
  private:
-  // A run has these while it computes. `places` is null if it has those of the run around it, an
+  // A run has these while it computes. `permits` is null if it has those of the run around it, an
   // observer's.
-  struct Place {
+  struct Resources {
     Interrupt& interrupt;
     Allocator& allocator;
-    exec::RunPlaces* places;
+    exec::RunPermits* permits;
   };
-  using Body = absl::FunctionRef<absl::Status(const Place&)>;
+  using Body = absl::FunctionRef<absl::Status(const Resources&)>;
 
   // Optimizes the graph and plans its runs.
   absl::Status Prepare(absl::string_view bytes, const SessionOptions& options);
@@ -86,8 +86,8 @@ class __attribute__((visibility("hidden"))) Session::Impl {
 
   // Checks what is given, and puts it in order. `inputs` has the values of a state already.
   absl::Status Bind(const TensorMap& given, std::vector<Tensor>& inputs) const;
-  // The inputs of `buffers` are undefined but for those of a state. Its outputs receive one tensor per
-  // model output, not necessarily dense.
+  // The inputs of `buffers` are undefined but for those of a state. Its outputs receive one tensor
+  // per model output, not necessarily dense.
   absl::Status Compute(RunMeter::Run& run, const TensorMap& inputs, const RunOptions& options,
                        exec::RunBuffers& buffers);
   absl::StatusOr<std::vector<TensorMap>> RunTogether(RunMeter::Run& run,
@@ -100,21 +100,21 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   // Checks the run and leaves it to a worker.
   absl::Status Post(const std::shared_ptr<AsyncRun>& run, const TensorMap& inputs);
   // Computes it on the calling thread, a worker.
-  void Finish(AsyncRun& run, exec::RunPlaces& own);
+  void Finish(AsyncRun& run, exec::RunPermits& own);
 
   // Counts a call, unless the process was forked during one.
   absl::Status EnterCall();
   // Calls `body` with an allocator that keeps to the memory that `options` allow.
   absl::Status WithAllocator(const RunOptions& options,
                              absl::FunctionRef<absl::Status(Allocator&)> body);
-  exec::Places& places();
-  // Waits for places and calls `body` there, within the time and the memory that `options` allow.
-  absl::Status InPlace(RunMeter::Run& run, const RunOptions& options, Body body);
-  // Calls `compute` on this thread or another, with the run's places; with null if an observer runs
-  // the session: its run has those of the run around it.
-  absl::Status WithPlaces(RunMeter::Run& run, const RunOptions& options, Interrupt& interrupt,
-                          absl::FunctionRef<absl::Status(exec::RunPlaces*)> compute);
-  exec::RunContext ContextOf(const RunOptions& options, const Place& place) const;
+  exec::RunQueue& queue();
+  // Waits for permits and calls `body` there, within the time and the memory that `options` allow.
+  absl::Status WithResources(RunMeter::Run& run, const RunOptions& options, Body body);
+  // Calls `compute` on this thread or another, with the run's permits; with null if an observer
+  // runs the session: its run has those of the run around it.
+  absl::Status WithPermits(RunMeter::Run& run, const RunOptions& options, Interrupt& interrupt,
+                           absl::FunctionRef<absl::Status(exec::RunPermits*)> compute);
+  exec::RunContext ContextOf(const RunOptions& options, const Resources& resources) const;
 
   loader::Model model_;
   const int threads_;
@@ -123,17 +123,18 @@ class __attribute__((visibility("hidden"))) Session::Impl {
   const InputRules input_rules_;
   // The positions of the outputs.
   std::vector<int> all_outputs_;
-  const exec::ShareTeams teams_;
+  const exec::ShareGroups groups_;
   exec::PoolAllocator allocator_;
   CallCount calls_;
   // Made by the first RunAsync of this process.
   ForkLocal<PendingRuns> pending_;
   const Limits limits_;
-  // The place of the input kLastPositions that SessionOptions::last_positions_of adds; -1 without it.
+  // The place of the input kLastPositions that SessionOptions::last_positions_of adds; -1 without
+  // it.
   int last_positions_ = -1;
   const std::shared_ptr<ThreadPool> pool_;
-  // In use without a pool. In a child made by fork() all places are free.
-  ForkLocal<exec::Places> own_places_;
+  // In use without a pool. In a child made by fork() all permits are free.
+  ForkLocal<exec::RunQueue> own_queue_;
   const int most_threads_;
   const CpuSet cpus_;
   RunMeter meter_;

@@ -34,9 +34,9 @@ absl::Status WriteStateFile(const std::string& path, const StateLayout& layout, 
                             absl::Span<const Tensor> tensors);
 
 // Reads a file for a model with these inputs, and calls `take` while its bytes are there.
-// kInvalidArgument if it is damaged, not a saved state, or one of another model, precision or format;
-// kNotFound, kPermissionDenied and kResourceExhausted. Messages begin with the path. Takes memory in
-// proportion to the file. Also the errors of `take`.
+// kInvalidArgument if it is damaged, not a saved state, or one of another model, precision or
+// format; kNotFound, kPermissionDenied and kResourceExhausted. Messages begin with the path. Takes
+// memory in proportion to the file. Also the errors of `take`.
 absl::Status ReadStateFile(const std::string& path, const StateLayout& layout,
                            const std::vector<ValueInfo>& inputs,
                            absl::FunctionRef<absl::Status(const SavedState&)> take);

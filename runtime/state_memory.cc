@@ -19,8 +19,9 @@ namespace {
 // Elements that cannot be addressed one by one.
 bool IsPacked(DataType type) { return type == DataType::kString || BitWidth(type) < 8; }
 
-// A window in memory for this many positions grows by up to 64 at once and moves to the front when it
-// meets the end, which costs less than one position per step. It keeps kHistory positions for Rewind.
+// A window in memory for this many positions grows by up to 64 at once and moves to the front when
+// it meets the end, which costs less than one position per step. It keeps kHistory positions for
+// Rewind.
 int64_t PositionsForWindow(int64_t window) {
   constexpr int64_t kMost = int64_t{1} << 60;
   return 2 * std::min(window, kMost) + 4 * kHistory;

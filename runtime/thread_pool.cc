@@ -22,17 +22,17 @@ absl::StatusOr<std::shared_ptr<ThreadPool>> ThreadPool::Make(int threads) {
     const int usable = exec::UsableCpus();
     const int number = threads == 0 ? usable : std::min(threads, usable);
     std::shared_ptr<ThreadPool> pool(new ThreadPool(std::make_unique<Impl>(number)));
-    const TeamLease team(number);
-    if (team->num_started() < number) {
+    const ThreadGroupLease group(number);
+    if (group->num_started() < number) {
       return absl::ResourceExhaustedError(absl::StrCat("a pool of ", number,
                                                        " threads cannot be started: the system ",
-                                                       "allows ", team->num_started()));
+                                                       "allows ", group->num_started()));
     }
     return pool;
   });
 }
 
 int ThreadPool::threads() const { return impl_->threads(); }
-int64_t ThreadPool::waiting() const { return impl_->places().num_waiting(); }
+int64_t ThreadPool::waiting() const { return impl_->queue().num_waiting(); }
 
 }  // namespace attnrun

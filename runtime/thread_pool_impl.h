@@ -5,24 +5,24 @@
 #include "attnrun/thread_pool.h"
 #include "core/cpu_set.h"
 #include "core/fork.h"
-#include "execution/places.h"
+#include "execution/run_queue.h"
 
 namespace attnrun {
 
-// Places for threads that compute.
+// Threads that compute, and the runs that wait for them.
 class ThreadPool::Impl {
  public:
-  explicit Impl(int threads) : threads_(threads), teams_(threads) {}
+  explicit Impl(int threads) : threads_(threads), groups_(threads) {}
 
   int threads() const { return threads_; }
-  // In a child made by fork() all places are free.
-  exec::Places& places() { return places_.Get(threads_, cpus_); }
+  // In a child made by fork() all permits are free.
+  exec::RunQueue& queue() { return queue_.Get(threads_, cpus_); }
 
  private:
   const int threads_;
   const CpuSet cpus_;
-  const exec::ShareTeams teams_;
-  ForkLocal<exec::Places> places_;
+  const exec::ShareGroups groups_;
+  ForkLocal<exec::RunQueue> queue_;
 };
 
 }  // namespace attnrun

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP service for an embedding model on attnrun's C++ API, in one file. README.md has the routes
-// and says how requests of different lengths share the cores.
+// An HTTP service for an embedding model on attnrun's C++ API, in one file. README.md has the
+// routes and says how requests of different lengths share the cores.
 #include <httplib.h>
 #include <signal.h>
 #include <unistd.h>

@@ -23,9 +23,9 @@ bool AttendsInBf16(Precision precision);
 // The two products of one block of queries on AMX: queries, keys, weights and values are rounded to
 // bf16, sums are float. Everything between the products is the same as for float products.
 //
-// Rows are multiplied in groups of 16, counted from the first row of the block. A row that is in such
-// a group but not asked for gets scores that nobody reads, and adds weights of 0 to its sums, which
-// leaves them as they were if the values are finite.
+// Rows are multiplied in groups of 16, counted from the first row of the block. A row that is in
+// such a group but not asked for gets scores that nobody reads, and adds weights of 0 to its sums,
+// which leaves them as they were if the values are finite.
 class Bf16Products {
  public:
   // Bytes of scratch space for a block of `rows` rows, aligned to cache lines.

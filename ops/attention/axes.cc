@@ -55,8 +55,8 @@ void Attention::Axes(AxesContext& context) const {
   context.Add({{kV, 3}, {kPastValue, 3}}, {{kY, 3}, {kPresentValue, 3}});
 }
 
-// Tracks of samples and queries, whose places count if position masks keys: y [B, S, N * H], probabilities [B,
-// N, S, T].
+// Tracks of samples and queries, whose places count if position masks keys: y [B, S, N * H],
+// probabilities [B, N, S, T].
 void FusedAttention::Axes(AxesContext& context) const {
   if (!status_.ok() || !context.output(0).dims.has_value()) return;
   const Dims& y = *context.output(0).dims;

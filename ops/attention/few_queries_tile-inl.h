@@ -74,8 +74,8 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRo
   }
 }
 
-// sums[r * sums_stride + ...] += weights of `count` keys times their values, for kVectors vectors of
-// channels. The hardware prefetches values, which are read in their order.
+// sums[r * sums_stride + ...] += weights of `count` keys times their values, for kVectors vectors
+// of channels. The hardware prefetches values, which are read in their order.
 template <size_t kRows, size_t kVectors>
 HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weights_stride,
                                   const CacheRows& values, size_t count, float* HWY_RESTRICT sums,

@@ -48,8 +48,8 @@ struct FusedAttentionShape {
 // to head n / (Nq / Nkv). Where a layout lacks a role, the operand is the same along it, and the
 // extent is that of the other operands: b and n as in q, k and v, n of k and v as in each other, s
 // of k as in v and the reverse; an extent that no operand has is 1. An operand of one sample serves
-// all B. K and V may be rows as attnrun.QuantizeRows makes them, which stand for their floats, in the
-// layout of these. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to
+// all B. K and V may be rows as attnrun.QuantizeRows makes them, which stand for their floats, in
+// the layout of these. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to
 // [B, Nq, S, 1].
 //
 // Position. Query s is at position p = s among the keys, or at s + T - S if causal is 2. Keys after

@@ -30,8 +30,8 @@ struct ScoreOperand {
   int64_t key = 0;
 };
 
-// Keys and values in fewer bits than floats, as a cache may hold them. They are read as floats, which
-// is exact.
+// Keys and values in fewer bits than floats, as a cache may hold them. They are read as floats,
+// which is exact.
 struct NarrowCache {
   const void* k = nullptr;
   const void* v = nullptr;

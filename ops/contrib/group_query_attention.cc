@@ -221,8 +221,8 @@ class GroupQuery {
 // then the given ones, then zeros.
 //   with norm weights [H]: q and k become x / sqrt(mean(x^2) + qk_norm_epsilon) * weight
 //   do_rotary: pairs of channels of q and k are rotated by the angles of their positions, pairs of
-//     neighbors if `rotary_interleaved`; position_ids [B, S] (int64), if given, say which rows of the
-//     caches of angles these are (ONNX Runtime reads the first one alone while nothing is past)
+//     neighbors if `rotary_interleaved`; position_ids [B, S] (int64), if given, say which rows of
+//     the caches of angles these are (ONNX Runtime reads the first one alone while nothing is past)
 //   scores = scale * q k^T, capped by softcap, + attention_bias; a key is unmasked if it is below
 //     seqlens_k[b] + 1, not after the query (unless `causal` is 0), and among the last
 //     `local_window_size` (-1: all)

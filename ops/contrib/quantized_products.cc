@@ -45,8 +45,8 @@ Composite::Writer DynamicQuantizeMatMul(AttributeReader& /*attributes*/) {
   };
 }
 
-// MatMulBnb4-1 (A [..., K], B, absmax): Y = A·W^T, or A·W with transB = 0, where W is made of the codes
-// B and their factors as by attnrun.DequantizeBnb4. Attribute training_mode changes nothing.
+// MatMulBnb4-1 (A [..., K], B, absmax): Y = A·W^T, or A·W with transB = 0, where W is made of the
+// codes B and their factors as by attnrun.DequantizeBnb4. Attribute training_mode changes nothing.
 Composite::Writer MatMulBnb4(AttributeReader& attributes) {
   const auto depth = attributes.Required<int64_t>("K");
   const auto columns = attributes.Required<int64_t>("N");

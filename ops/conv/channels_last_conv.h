@@ -14,7 +14,8 @@
 namespace attnrun::ops {
 
 // attnrun.Conv-1, made by the optimizer: Conv on images whose channels are the last axis, with what
-// follows it. For x [N, .., C], w [M, C/group, kernel..], bias [M]? and residual? of the shape of y:
+// follows it. For x [N, .., C], w [M, C/group, kernel..], bias [M]? and residual? of the shape of
+// y:
 //
 //   y [N, .., M] = f(conv(x, w) + bias) + residual
 //   y [N, .., M] = f(conv(x, w) + bias + residual)   if residual_first is 1

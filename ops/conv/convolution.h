@@ -17,9 +17,9 @@
 namespace attnrun::ops {
 
 // One node's convolution on floats. Runs a WindowProduct or a LineConv if the weights are constant
-// and the shape allows one, else oneDNN's primitives (see ConvTiling). Where neither helps, y[n, g] = W[g] ·
-// patches(x[n, g]) for every image n and group g is one GEMM each: the weights are not packed, the
-// patches are written a panel at a time. Safe to call from many threads.
+// and the shape allows one, else oneDNN's primitives (see ConvTiling). Where neither helps, y[n, g]
+// = W[g] · patches(x[n, g]) for every image n and group g is one GEMM each: the weights are not
+// packed, the patches are written a panel at a time. Safe to call from many threads.
 class Convolution {
  public:
   using Operands = TiledConv::Operands;

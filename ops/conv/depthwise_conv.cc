@@ -21,8 +21,8 @@ class DepthwiseLines {
   // Blocks of lines of all images.
   int64_t size() const { return DivCeil(num_lines(), kLines); }
 
-  // Convolves a block, a part of the channels at a time, so that each stays in the first-level cache
-  // with its weights.
+  // Convolves a block, a part of the channels at a time, so that each stays in the first-level
+  // cache with its weights.
   void Run(int64_t index) const {
     const int64_t begin = index * kLines;
     const int64_t end = std::min(begin + kLines, num_lines());

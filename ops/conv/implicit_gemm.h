@@ -15,9 +15,9 @@
 namespace attnrun::ops {
 
 // A convolution of channels-last images as products of matrices that are never written out: the
-// windows along a line of x are rows of a matrix, a stride apart, and each run of a window's elements
-// that are adjacent in x (a row of taps, or the channels of one) is a block of their columns. Lines
-// that reach into the padding are copied with zeros around them, a tile at a time.
+// windows along a line of x are rows of a matrix, a stride apart, and each run of a window's
+// elements that are adjacent in x (a row of taps, or the channels of one) is a block of their
+// columns. Lines that reach into the padding are copied with zeros around them, a tile at a time.
 //
 // Safe to call from many threads.
 class ImplicitGemm {

@@ -14,15 +14,16 @@ namespace attnrun::ops {
 // over vectors of features would be mostly padding. Safe to call from many threads.
 class LineConv {
  public:
-  // Packs w [M, C/group, kernel..]. Calls differ from `typical` only in the extents of x. Null where
-  // it does not help: many features, strides along the last axis, depthwise and 1x1 convolutions.
+  // Packs w [M, C/group, kernel..]. Calls differ from `typical` only in the extents of x. Null
+  // where it does not help: many features, strides along the last axis, depthwise and 1x1
+  // convolutions.
   static std::unique_ptr<const LineConv> Make(const ConvShape& typical, const float* w);
 
   // True unless lines are short, or padding would make the copies of x absurdly large.
   static bool Serves(const ConvShape& shape);
 
-  // y = w * x + bias; `operands.w` is not read. Scratch space comes from `allocator`; an interrupted
-  // run returns early and leaves y unfinished. Precondition: Serves(shape).
+  // y = w * x + bias; `operands.w` is not read. Scratch space comes from `allocator`; an
+  // interrupted run returns early and leaves y unfinished. Precondition: Serves(shape).
   absl::Status Run(const ConvShape& shape, const TiledConv::Operands& operands,
                    Allocator& allocator) const;
 

@@ -11,8 +11,8 @@
 // The input of a tile of windows over an image whose channels are the last axis.
 namespace attnrun::ops {
 
-// Windows that are computed together: a rectangle along the last two axes, at one position along the
-// axes before them.
+// Windows that are computed together: a rectangle along the last two axes, at one position along
+// the axes before them.
 struct WindowTile {
   // Along the leading axes.
   Shape position;
@@ -27,8 +27,8 @@ SlidingWindow OfTwoAxes(SlidingWindow window);
 // True if no window reaches into the padding.
 bool LiesInside(const SlidingWindow& window);
 
-// A dense copy of what a tile reads, padding included: [planes, rows, line, channels], with one plane
-// for each element of the kernel along the leading axes. The window has two axes or more.
+// A dense copy of what a tile reads, padding included: [planes, rows, line, channels], with one
+// plane for each element of the kernel along the leading axes. The window has two axes or more.
 class PaddedWindow {
  public:
   PaddedWindow(const SlidingWindow& window, int64_t channels)

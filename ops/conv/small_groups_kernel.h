@@ -9,8 +9,8 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv.h"
 
-// ConvInteger in groups of few channels, as of a depthwise convolution. They give products too narrow
-// for integers, but their sums are short, and so exact in float.
+// ConvInteger in groups of few channels, as of a depthwise convolution. They give products too
+// narrow for integers, but their sums are short, and so exact in float.
 namespace attnrun::ops {
 
 // True if `tensor` has no zero point, or one of its own type: one number, or one per channel.
@@ -21,8 +21,8 @@ inline bool FitsZeroPoint(const Tensor& tensor, const Tensor* zero_point, int64_
          (count == 1 || count == channels);
 }
 
-// True if the matrices of a group are narrower than a vector, and floats hold all sums. Precondition:
-// w [M, C/group, ..] has features.
+// True if the matrices of a group are narrower than a vector, and floats hold all sums.
+// Precondition: w [M, C/group, ..] has features.
 bool SuitsSmallGroups(const Tensor& w, int64_t groups);
 
 // Preconditions: SuitsSmallGroups, and FitsZeroPoint(w, zero_points, M); null: no zero points.

@@ -13,7 +13,8 @@
 
 namespace attnrun::ops {
 
-// A UnaryFunction as an operator: y = f(x), element by element, in the type of x. There are those that RegisterUnary and RegisterActivation list.
+// A UnaryFunction as an operator: y = f(x), element by element, in the type of x. There are those
+// that RegisterUnary and RegisterActivation list.
 class Unary final : public Op {
  public:
   Unary(UnaryFunction function, UnaryParameters parameters, TypeSet types)

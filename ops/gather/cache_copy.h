@@ -10,8 +10,8 @@
 
 namespace attnrun::ops {
 
-// Output 0 of an operator that gives input 0 with some elements overwritten. A static cache of a state
-// is overwritten in place.
+// Output 0 of an operator that gives input 0 with some elements overwritten. A static cache of a
+// state is overwritten in place.
 class CacheCopy {
  public:
   // Makes the output, so far equal to input 0, which must be dense. Errors as in AllocateOutput.

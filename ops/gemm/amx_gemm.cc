@@ -14,8 +14,8 @@ namespace attnrun::ops {
 namespace {
 
 // Bytes of A that are packed at once and then multiplied by all panels: a quarter of the
-// second-level cache of the processors that have AMX (2 MB), which also holds C, sums and the panels
-// in use. Up to half of it for 128 rows, since B is read again for the next rows.
+// second-level cache of the processors that have AMX (2 MB), which also holds C, sums and the
+// panels in use. Up to half of it for 128 rows, since B is read again for the next rows.
 constexpr int64_t kBytesAtOnce = 1 << 19;
 constexpr int64_t kMostBytesAtOnce = 1 << 20;
 constexpr int64_t kWorthwhilePairs = 4;

@@ -6,8 +6,8 @@
 
 namespace attnrun::ops {
 
-// A matrix A in floats or, if `halves` is set, already rounded: bf16 [rows, columns] of `floats`, of
-// which only the extents and the stride of the rows are used; its columns are adjacent.
+// A matrix A in floats or, if `halves` is set, already rounded: bf16 [rows, columns] of `floats`,
+// of which only the extents and the stride of the rows are used; its columns are adjacent.
 struct Bf16Rows {
   MatrixView floats;
   const uint16_t* halves = nullptr;

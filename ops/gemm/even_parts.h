@@ -23,8 +23,8 @@ struct EvenParts {
 };
 
 // Splits K into `count` blocks about as even, which begin at multiples of 16, so that none begins
-// within a word of n-bit codes. The bits of sums depend on where their blocks of K end, so everything
-// that cuts K uses this.
+// within a word of n-bit codes. The bits of sums depend on where their blocks of K end, so
+// everything that cuts K uses this.
 struct DepthParts {
   DepthParts(int64_t depth_of_all, int64_t count)
       : units(DivCeil(depth_of_all, kUnit), count), depth(depth_of_all) {}

@@ -161,8 +161,8 @@ bool HasNoEffect(const Epilogue& epilogue) {
          !epilogue.activation;
 }
 
-// For at most StreamedRows() rows: dequantizes codes in registers, for up to kFewRows rows at a time.
-// The codes of a panel come from memory for the first of them, and from cache for the others.
+// For at most StreamedRows() rows: dequantizes codes in registers, for up to kFewRows rows at a
+// time. The codes of a panel come from memory for the first of them, and from cache for the others.
 void MultiplyStreamedShare(const GemmProblem& problem, const NBitPanels& b, const Share& share) {
   const Block block = {share.rows, share.panels, {0, problem.a.columns},       1,
                        false,      true,         problem.a.column_stride != 1, false};

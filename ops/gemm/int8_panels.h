@@ -38,14 +38,15 @@ struct Int8PanelView {
 };
 
 // Matrices with equally many rows side by side, as int8 in panels of Int8PanelWidth(layout())
-// columns. The rows of a step (see Int8Layout) lie together, a group of numbers for each column; rows and
-// columns beyond the last are zeros. An element less its zero point, a number of [-255, 255], is
-// stored as an int8 and an offset of its column.
+// columns. The rows of a step (see Int8Layout) lie together, a group of numbers for each column;
+// rows and columns beyond the last are zeros. An element less its zero point, a number of [-255,
+// 255], is stored as an int8 and an offset of its column.
 //
 // For kInt8x4, which is for machines without VNNI, the multiply instruction adds products of two
-// neighbours in 16 bits, which saturates if both weights are large and of one sign. The first weight of such a pair is clamped; the
-// remainder goes to a sparse list of saturation corrections. Bell-shaped weights have one such pair
-// in some thousands. A matrix with many of them uses kInt16x2, whose products have 32 bits.
+// neighbours in 16 bits, which saturates if both weights are large and of one sign. The first
+// weight of such a pair is clamped; the remainder goes to a sparse list of saturation corrections.
+// Bell-shaped weights have one such pair in some thousands. A matrix with many of them uses
+// kInt16x2, whose products have 32 bits.
 class Int8Panels {
  public:
   // Packs `parts`. kResourceExhausted as Allocator says. Precondition: at least one part.

@@ -23,8 +23,8 @@ struct PanelProduct {
   // [rows, segments * k], `lda` floats between rows.
   const float* a;
   int64_t lda;
-  // Where the segments of a row lie: each is k adjacent floats, from this many floats behind `a` on.
-  // Null if there is one segment, at `a`; else B is packed.
+  // Where the segments of a row lie: each is k adjacent floats, from this many floats behind `a`
+  // on. Null if there is one segment, at `a`; else B is packed.
   const int64_t* segment_offsets;
   int64_t segments;
   // [segments * k, columns]: panels of PanelWidth() columns, `panel_stride` floats between panels,
@@ -54,8 +54,8 @@ struct PanelProduct {
   const float* bias;
   // Applied next; kNone before the last part of K.
   Activation activation;
-  // Added last, or before the activation if `residual_first`, which asks for a column stride of 1; no
-  // data before the last part of K.
+  // Added last, or before the activation if `residual_first`, which asks for a column stride of 1;
+  // no data before the last part of K.
   TileResidual residual;
   bool residual_first;
   // True if the panels are in cache because an earlier product had them as `next`.
@@ -66,9 +66,10 @@ struct PanelProduct {
   int64_t next_bytes;
 };
 
-// C = activation((A·B [+ C]) * scale [+ bias]) [+ residual], or with the residual inside. The sum of a block is a chain of fused
-// multiply-adds in the order of k that starts at zero, whatever the number of rows and columns and
-// the strides: the bits of an element of C depend only on its own row of A and column of B.
+// C = activation((A·B [+ C]) * scale [+ bias]) [+ residual], or with the residual inside. The sum
+// of a block is a chain of fused multiply-adds in the order of k that starts at zero, whatever the
+// number of rows and columns and the strides: the bits of an element of C depend only on its own
+// row of A and column of B.
 void MultiplyPanels(const PanelProduct& product);
 
 // Columns of a panel of B, as suits this machine's registers.

@@ -37,11 +37,11 @@ struct Code {
 // multiplied. Powers of two do not change the bits.
 template <class C>
 struct Extraction {
-  // Vectors of AVX2 are read from the byte on in which the code lies, which leaves few powers of two
-  // to prepare for. Vectors of AVX-512 would then cross cache lines.
+  // Vectors of AVX2 are read from the byte on in which the code lies, which leaves few powers of
+  // two to prepare for. Vectors of AVX-512 would then cross cache lines.
   static constexpr bool kReadsFromByte = HWY_TARGET > HWY_AVX3;
-  // The number of powers of two: those of code `i` and `i` plus this are equal. In a whole word, the
-  // last code would be negative if its highest bit is set: it is shifted after all.
+  // The number of powers of two: those of code `i` and `i` plus this are equal. In a whole word,
+  // the last code would be negative if its highest bit is set: it is shifted after all.
   static constexpr int kPowers = kReadsFromByte ? 8 / C::kBits : C::kPerWord - 1;
 
   // The vector in which the mask finds code `i` of the words at `from`.

@@ -54,8 +54,8 @@ struct FewRowsProduct {
 constexpr int64_t kFewRows = 4;
 
 // The most rows for which it pays to call MultiplyFewRows for some rows after the others, rather
-// than to write floats that all rows read. Looking codes of 4 bits up in registers, as with AVX-512,
-// costs little beside four rows; with AVX2 dequantizing takes as long as a row.
+// than to write floats that all rows read. Looking codes of 4 bits up in registers, as with
+// AVX-512, costs little beside four rows; with AVX2 dequantizing takes as long as a row.
 int64_t StreamedRows(int bits);
 
 // C = A·B, with the same bits as MultiplyPanels on the floats of Dequantize.

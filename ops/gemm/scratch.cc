@@ -28,8 +28,8 @@ void Scratch::Buffer::Grow(int64_t bytes) {
   size = bytes;
 }
 
-// The C library ends the process if it has no memory to note the destructor of a thread_local object.
-// A key needs none.
+// The C library ends the process if it has no memory to note the destructor of a thread's
+// own object. A key needs none.
 Scratch::Stack& Scratch::ThreadStack() {
   static const pthread_key_t key = [] {
     pthread_key_t made;

@@ -110,7 +110,8 @@ struct Tile {
   }
 
   // C = sum * scale [+ bias] [+ residual], clamped; the rows of the residual are
-  // p.residual.row_stride apart. kWhole: C consists of whole vectors, which avoids masked stores (see StoreUpTo).
+  // p.residual.row_stride apart. kWhole: C consists of whole vectors, which avoids masked stores
+  // (see StoreUpTo).
   template <bool kWhole>
   HWY_ATTR HWY_INLINE void FinishAs(const PanelProduct& p, const float* HWY_RESTRICT residual,
                                     float* HWY_RESTRICT c) const {

@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
-// sum += four products of uint8 in `a` and int8 in `b` for each 32 bits, without saturation. Highway
-// has this instruction only in targets that need more than VNNI; callers look at Cpu::vnni.
+// sum += four products of uint8 in `a` and int8 in `b` for each 32 bits, without saturation.
+// Highway has this instruction only in targets that need more than VNNI; callers look at Cpu::vnni.
 template <class Sum, class A, class B>
 HWY_INLINE void AddVnni(Sum& sum, A a, B b) {
 #if HWY_TARGET <= HWY_AVX3

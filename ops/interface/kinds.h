@@ -30,8 +30,8 @@ struct KindContext {
   absl::Span<ValueKind> outputs;
 };
 
-// Sets the kinds of the outputs. kInvalidArgument, without the name of the node, if the operator does
-// not take inputs of these kinds.
+// Sets the kinds of the outputs. kInvalidArgument, without the name of the node, if the operator
+// does not take inputs of these kinds.
 using KindRule = absl::Status (*)(KindContext&);
 
 // kInvalidArgument unless input i is of this kind.

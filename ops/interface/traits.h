@@ -8,8 +8,8 @@
 
 namespace attnrun::ops {
 
-// Properties of an operator that all its nodes have, whatever their versions, attributes and inputs.
-// A property that is not set may still hold, but for `random`.
+// Properties of an operator that all its nodes have, whatever their versions, attributes and
+// inputs. A property that is not set may still hold, but for `random`.
 struct OpTraits {
   // There is one output, and each of its elements is computed from the elements of the inputs that
   // broadcast to its place, and from nothing else. The axis rule (Op::Axes) follows from it.
@@ -52,8 +52,8 @@ struct OpTraits {
   bool bounded = false;
   // Draws numbers: nodes that differ in nothing but their names may have other outputs.
   bool random = false;
-  // For an operator that takes or gives sequences or optionals: the rule that tells the kinds of its
-  // outputs. The other operators take and give tensors only.
+  // For an operator that takes or gives sequences or optionals: the rule that tells the kinds of
+  // its outputs. The other operators take and give tensors only.
   KindRule kinds = nullptr;
   // Versions from this one on mean the same wherever they accept the same inputs and attributes. 0
   // if nothing is said.

@@ -66,8 +66,8 @@ HWY_EXPORT(MultiplyColumn);
 
 bool FewColumns::Serves(const SideBySide& weights) {
   constexpr int64_t kMostColumns = 4;
-  // A dot product of fewer elements is mostly the sum over its vector; one of more would have chains
-  // of more than 128 additions with 8 lanes.
+  // A dot product of fewer elements is mostly the sum over its vector; one of more would have
+  // chains of more than 128 additions with 8 lanes.
   constexpr int64_t kLeast = 16;
   constexpr int64_t kMost = 1024;
   return weights.columns() > 0 && weights.columns() <= kMostColumns && weights.rows() >= kLeast &&

@@ -9,8 +9,8 @@
 
 namespace attnrun::ops {
 
-// Weights of so few columns that a panel of them would be mostly padding: rows are multiplied as dot
-// products.
+// Weights of so few columns that a panel of them would be mostly padding: rows are multiplied as
+// dot products.
 class FewColumns {
  public:
   // True if `weights` are better multiplied so.

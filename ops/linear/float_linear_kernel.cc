@@ -18,8 +18,8 @@ namespace {
 
 class FloatLinearKernel final : public Kernel {
  public:
-  // `weight`: the packed weights if they are constant, else null. `columns`: the weights if they are
-  // constant and have few columns.
+  // `weight`: the packed weights if they are constant, else null. `columns`: the weights if they
+  // are constant and have few columns.
   FloatLinearKernel(const FloatLinear& op, std::shared_ptr<const PackedMatrix> weight,
                     std::optional<FewColumns> columns)
       : op_(op), weight_(std::move(weight)), columns_(std::move(columns)) {}

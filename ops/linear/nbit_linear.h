@@ -13,7 +13,8 @@ namespace attnrun::ops {
 
 // A Linear of n-bit weights, made of com.microsoft.MatMulNBits: each Wi is an NBitWeight [K, Ni],
 // its values are the codes. Attributes: K, bits (4 if left out) and block_size of all weights. X,
-// bias and residual are float, float16 or bfloat16, perhaps of different types; Y has the type of X.
+// bias and residual are float, float16 or bfloat16, perhaps of different types; Y has the type of
+// X.
 class NBitLinear final : public Linear {
  public:
   explicit NBitLinear(AttributeReader& attributes);

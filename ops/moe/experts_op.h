@@ -83,8 +83,8 @@ class ExpertsOp : public Op {
   // The experts of a node that has `count` inputs. kInvalidArgument unless their tensors fit each
   // other and the attributes.
   virtual absl::StatusOr<std::vector<ExpertLayers>> ReadExperts(Inputs input, int count) const = 0;
-  // Adds tokens and k to the sizes of the experts. kInvalidArgument unless x and the router's inputs
-  // fit these.
+  // Adds tokens and k to the sizes of the experts. kInvalidArgument unless x and the router's
+  // inputs fit these.
   virtual absl::StatusOr<MoeShape> Resolve(const OpContext& context, MoeShape sizes) const = 0;
   // The experts of each token, `shape.k` of them.
   virtual absl::StatusOr<std::vector<std::vector<Route>>> ReadRoutes(

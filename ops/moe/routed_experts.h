@@ -15,7 +15,8 @@ namespace attnrun::ops {
 // then for each of E experts the weight and bias? of layers 1, 2 and, perhaps left out, 3): y is
 // the sum, in the order of `experts`, of what these experts, numbers from 0 to E - 1, return for a
 // row of x, each times its weight. An expert computes what one of com.microsoft.MoE does (see Moe),
-// with the same attributes. Weights are [N, K] where trans_w (ints, one for each layer) is 1, else [K, N].
+// with the same attributes. Weights are [N, K] where trans_w (ints, one for each layer) is 1, else
+// [K, N].
 class RoutedExperts final : public ExpertsOp {
  public:
   explicit RoutedExperts(AttributeReader& attributes);

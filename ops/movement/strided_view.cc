@@ -21,8 +21,8 @@ bool IsContiguous(const StridedView& view) {
   return true;
 }
 
-// The view as a tensor that keeps the room of `data`, so that what is left of a sliding window grows
-// in place; nullopt unless it is a range of the positions there.
+// The view as a tensor that keeps the room of `data`, so that what is left of a sliding window
+// grows in place; nullopt unless it is a range of the positions there.
 std::optional<Tensor> CutOf(const Tensor& data, const StridedView& view) {
   if (CapacityOf(data) == 0 || view.extents.size() != data.shape().size() ||
       view.shape != view.extents) {

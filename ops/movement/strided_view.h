@@ -25,7 +25,8 @@ struct StridedView {
 };
 
 // Sets output i to the elements of `data` that `view` shows: it shares their bytes if they are
-// dense and in order, or positions of a tensor with room (core/room.h), else copies them. Precondition: MovesAsBytes(data.type()).
+// dense and in order, or positions of a tensor with room (core/room.h), else copies them.
+// Precondition: MovesAsBytes(data.type()).
 absl::Status MoveView(OpContext& context, int i, const Tensor& data, const StridedView& view);
 
 // Likewise for any element type, but always copies, element by element.

@@ -10,8 +10,8 @@
 
 namespace attnrun::ops {
 
-// The kernel of recurrent layers, whose inputs are those of RecurrentInput. Without weights it packs
-// W and R, in the form of ONNX, in every run.
+// The kernel of recurrent layers, whose inputs are those of RecurrentInput. Without weights it
+// packs W and R, in the form of ONNX, in every run.
 std::unique_ptr<Kernel> MakeRecurrentKernel(const RecurrentAttributes& attributes,
                                             std::optional<RecurrentWeights> weights);
 

@@ -233,9 +233,9 @@ absl::Status Resize::ApplyRoi(const OpContext& context, absl::Span<const int> li
   return absl::OkStatus();
 }
 
-// PyTorch and ONNX Runtime copy an image whose extents do not change, whatever the scales are. Models
-// have such scales: those like DINO divide an extent + 0.1 by the extent, to be safe from rounding.
-// PyTorch's cubic interpolation without antialias alone obeys the scales, as ONNX says.
+// PyTorch and ONNX Runtime copy an image whose extents do not change, whatever the scales are.
+// Models have such scales: those like DINO divide an extent + 0.1 by the extent, to be safe from
+// rounding. PyTorch's cubic interpolation without antialias alone obeys the scales, as ONNX says.
 bool Resize::KeepsImage(absl::Span<const ResizeAxis> axes) const {
   const bool obeys = attributes_.interpolation == Interpolation::kCubic && !attributes_.antialias;
   return !obeys && attributes_.transformation != CoordinateTransformation::kTfCropAndResize &&

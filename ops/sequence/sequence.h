@@ -77,7 +77,8 @@ class Optional final : public PassingOp {
   void Infer(InferContext& context) const override;
 };
 
-// ONNX OptionalGetElement-15, -18, -28 (optional): its element. A tensor or a sequence is passed on.
+// ONNX OptionalGetElement-15, -18, -28 (optional): its element. A tensor or a sequence is passed
+// on.
 class OptionalGetElement final : public PassingOp {
  public:
   explicit OptionalGetElement(AttributeReader& /*attributes*/) {}

@@ -10,9 +10,9 @@
 namespace attnrun::ops {
 
 // ONNX SplitToSequence-11, -24 (data, split?): the sequence of consecutive pieces of the data along
-// `axis` (default: 0). `split` is the extent of every piece, but for the last, which may be smaller,
-// or a list with the extents of all pieces. Without it, pieces have extent 1, and lack the axis if
-// `keepdims` is 0.
+// `axis` (default: 0). `split` is the extent of every piece, but for the last, which may be
+// smaller, or a list with the extents of all pieces. Without it, pieces have extent 1, and lack the
+// axis if `keepdims` is 0.
 class SplitToSequence final : public Op {
  public:
   explicit SplitToSequence(AttributeReader& attributes);

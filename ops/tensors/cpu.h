@@ -9,8 +9,8 @@
 namespace attnrun::ops {
 
 // The instruction sets that kernels use. The environment variable ATTNRUN_MAX_ISA caps them: avx2,
-// avx-vnni (256 bits), avx512, vnni, bf16 or amx, each with those before it. AVX2 and FMA are always
-// there.
+// avx-vnni (256 bits), avx512, vnni, bf16 or amx, each with those before it. AVX2 and FMA are
+// always there.
 struct Cpu {
   // AVX-512 F, BW, CD, DQ and VL.
   bool avx512 = false;

@@ -30,8 +30,8 @@ int64_t WholeLines(const dnnl::memory::desc& desc);
 // run on two threads at once.
 dnnl::primitive_attr UserScratch();
 
-// Returns call(), which calls oneDNN. Throws std::bad_alloc in place of oneDNN's own error when memory
-// has run out.
+// Returns call(), which calls oneDNN. Throws std::bad_alloc in place of oneDNN's own error when
+// memory has run out.
 template <typename Call>
 auto WithinMemory(Call call) -> decltype(call()) {
   try {
@@ -42,10 +42,11 @@ auto WithinMemory(Call call) -> decltype(call()) {
   }
 }
 
-// Throws std::bad_alloc unless there is memory enough to make a primitive: oneDNN does not check all
-// of its allocations.
+// Throws std::bad_alloc unless there is memory enough to make a primitive: oneDNN does not check
+// all of its allocations.
 void ExpectPrimitiveMemory();
-// Empties oneDNN's cache of primitives, in which one that could not be finished would stay, unusable.
+// Empties oneDNN's cache of primitives, in which one that could not be finished would stay,
+// unusable.
 void ForgetPrimitives();
 
 // Returns make(), a pointer that holds a primitive; null if oneDNN has no such primitive.

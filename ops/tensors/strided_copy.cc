@@ -154,8 +154,8 @@ void CopyRepeated(Axes axes, int width, const char* source, char* target) {
   });
 }
 
-// Transposes matrices in strips of a cache line, or of several where they have few rows: `across` is
-// contiguous in the source, `along` in the target.
+// Transposes matrices in strips of a cache line, or of several where they have few rows: `across`
+// is contiguous in the source, `along` in the target.
 void CopyTransposed(const Axes& outer, Axis along, Axis across, int width, const char* source,
                     char* target) {
   constexpr int64_t kFewRows = 4;

@@ -14,8 +14,8 @@ class CpuSet {
 
   // At least 1.
   int count() const;
-  // Lets a thread run on these alone. Does nothing if they are not known, as on a machine of more than
-  // 1,024.
+  // Lets a thread run on these alone. Does nothing if they are not known, as on a machine of more
+  // than 1,024.
   void Bind(pthread_t thread) const;
 
  private:

@@ -26,8 +26,8 @@ enum class FileAccess {
 class FileBytes {
  public:
   // kNotFound: no such file. kPermissionDenied: not readable. kInvalidArgument: not a regular file.
-  // kResourceExhausted: no memory for a copy, or more than `most_bytes`. kAborted: the file changed while it was copied. The
-  // message does not name the path.
+  // kResourceExhausted: no memory for a copy, or more than `most_bytes`. kAborted: the file changed
+  // while it was copied. The message does not name the path.
   static absl::StatusOr<std::shared_ptr<const FileBytes>> Open(
       const std::string& path, FileAccess access = FileAccess::kMap,
       int64_t most_bytes = std::numeric_limits<int64_t>::max());

@@ -15,8 +15,8 @@ namespace attnrun {
 // The number of forks from the process that called this first to the present one.
 uint32_t Forks();
 
-// A T for each process. A child has a T of its own: the parent's may be locked, or in the midst of a
-// change, so the child leaves it alone. Thread-safe.
+// A T for each process. A child has a T of its own: the parent's may be locked, or in the midst of
+// a change, so the child leaves it alone. Thread-safe.
 template <typename T>
 class ForkLocal {
  public:

@@ -15,8 +15,8 @@ class Interrupt {
  public:
   // Never ends a run.
   Interrupt() = default;
-  // `cancel` may be null; it is only read. The time left is taken from the wall clock now; from here
-  // on it is a steady clock's, so that setting the wall clock ends no run.
+  // `cancel` may be null; it is only read. The time left is taken from the wall clock now; from
+  // here on it is a steady clock's, so that setting the wall clock ends no run.
   Interrupt(absl::Time deadline, const std::atomic<bool>* cancel);
 
   // Checks the flag and the clock. Once true, stays true even if the flag is reset, because kernels

@@ -84,7 +84,8 @@ class ByteJournal final : public Journal {
   Shape zeros_shape_;
 };
 
-// The deleter of the pointer that keeps a journal alive. It tells a tensor with a journal from others.
+// The deleter of the pointer that keeps a journal alive. It tells a tensor with a journal from
+// others.
 struct KeepJournal {
   std::shared_ptr<ByteJournal> journal;
   void operator()(const void* /*bytes*/) const {}

@@ -46,8 +46,8 @@ void RollBack(const Tensor& tensor);
 // Forgets it.
 void Commit(const Tensor& tensor);
 
-// The journal of a tensor that an operator may overwrite; null if it has none, or others hold copies
-// of the tensor and may read the old elements.
+// The journal of a tensor that an operator may overwrite; null if it has none, or others hold
+// copies of the tensor and may read the old elements.
 Journal* JournalOf(const Tensor& tensor);
 
 }  // namespace attnrun

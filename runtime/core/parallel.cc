@@ -6,12 +6,12 @@
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
-#include "core/team.h"
 #include "core/thread_context.h"
+#include "core/thread_group.h"
 
 namespace attnrun {
 
-// Team counts pieces in 16 bits.
+// ThreadGroup counts pieces in 16 bits.
 void SetNumThreads(int threads) {
   CurrentThread().num_threads = std::clamp(threads, 1, 0xFFFF / kRangesPerThread);
 }
@@ -34,13 +34,13 @@ int64_t NumRanges(int64_t count, int64_t grain) {
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   const int64_t pieces = NumRanges(count, grain);
-  if (pieces <= 1 || CurrentThread().in_team) {
+  if (pieces <= 1 || CurrentThread().in_group) {
     body(0, count);
     return;
   }
   Interrupt* const interrupt = CurrentThread().interrupt;
-  const TeamLease team(NumThreads());
-  team->Run(static_cast<int>(pieces), [&](int piece) {
+  const ThreadGroupLease group(NumThreads());
+  group->Run(static_cast<int>(pieces), [&](int piece) {
     const InterruptScope scope(interrupt);
     body(count * piece / pieces, count * (piece + 1) / pieces);
   });

@@ -25,8 +25,8 @@ absl::string_view FolderOf(absl::string_view path);
 // `path` without ".", double slashes, and ".." where a name precedes it: "." for "a/..", "../b" for
 // "a/../../b". Links are not followed.
 std::string Normal(absl::string_view path);
-// The path from the root, with its dots: behind a link ".." is not the folder before it. Relative paths
-// begin in the working folder.
+// The path from the root, with its dots: behind a link ".." is not the folder before it. Relative
+// paths begin in the working folder.
 std::string AbsolutePath(absl::string_view path);
 // The absolute path without links; nullopt if there is no such file.
 std::optional<std::string> RealPath(const std::string& path);

@@ -13,8 +13,8 @@ namespace attnrun {
 
 // A tensor with room is a strided view of memory that holds more positions along one axis than the
 // tensor has. It can grow without a copy, as a cache of keys does in each step of a decoder:
-// operators that join tensors ask for it with Grow. Its first positions can be cut off, too, as those
-// of a sliding window: then it grows on until the memory ends, and moves to the front.
+// operators that join tensors ask for it with Grow. Its first positions can be cut off, too, as
+// those of a sliding window: then it grows on until the memory ends, and moves to the front.
 
 // A tensor of `shape` with room for `capacity` positions along `axis`, of which it has shape[axis].
 // All of the memory is 0. Not for strings and packed types. kInvalidArgument for a shape that
@@ -22,8 +22,8 @@ namespace attnrun {
 absl::StatusOr<Tensor> MakeRoom(DataType type, const Shape& shape, int axis, int64_t capacity,
                                 Allocator& allocator);
 
-// The positions that a tensor's memory holds along the axis that it grows along; 0 if the tensor has
-// no room.
+// The positions that a tensor's memory holds along the axis that it grows along; 0 if the tensor
+// has no room.
 int64_t CapacityOf(const Tensor& tensor);
 
 struct Grown {
@@ -33,15 +33,16 @@ struct Grown {
   void* added;
 };
 
-// `tensor` with `count` more positions along `axis`, in the same memory; nullopt if it has too little
-// room there, grows along another axis, or has grown before. The elements of the new positions are
-// unspecified. If several threads let one tensor grow, one succeeds. Where the memory ends, a tensor
-// that was cut far enough is copied to the front, with the kHistory positions before it. The old
-// tensor keeps its contents until Settle.
+// `tensor` with `count` more positions along `axis`, in the same memory; nullopt if it has too
+// little room there, grows along another axis, or has grown before. The elements of the new
+// positions are unspecified. If several threads let one tensor grow, one succeeds. Where the memory
+// ends, a tensor that was cut far enough is copied to the front, with the kHistory positions before
+// it. The old tensor keeps its contents until Settle.
 std::optional<Grown> Grow(const Tensor& tensor, int axis, int64_t count);
 
-// `count` positions of a tensor, from `begin` on, which keep its room, to grow if they are the last;
-// nullopt if it has no room along `axis`, and for none. Precondition: the tensor has these positions.
+// `count` positions of a tensor, from `begin` on, which keep its room, to grow if they are the
+// last; nullopt if it has no room along `axis`, and for none. Precondition: the tensor has these
+// positions.
 std::optional<Tensor> CutInRoom(const Tensor& tensor, int axis, int64_t begin, int64_t count);
 
 // The `length` positions of a tensor with room that end `back` positions before its own end. They

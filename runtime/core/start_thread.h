@@ -9,9 +9,9 @@
 
 namespace attnrun {
 
-// Starts a thread that calls `body` on these CPUs; if null, on those of the calling thread. It bears
-// the name "attnrun" and takes no signals of the process. Throws std::system_error if the system
-// allows no more threads.
+// Starts a thread that calls `body` on these CPUs; if null, on those of the calling thread. It
+// bears the name "attnrun" and takes no signals of the process. Throws std::system_error if the
+// system allows no more threads.
 std::thread StartThread(const CpuSet* cpus, std::function<void()> body);
 
 }  // namespace attnrun

@@ -38,7 +38,8 @@ std::shared_ptr<void> WithStrings(std::shared_ptr<void> bytes, int64_t count) {
           }};
 }
 
-// True if elements lie one behind the other. Where an axis has one element, its stride does not matter.
+// True if elements lie one behind the other. Where an axis has one element, its stride does not
+// matter.
 bool AreDense(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides) {
   const Shape dense = DenseStrides(shape);
   for (size_t i = 0; i < shape.size(); ++i) {

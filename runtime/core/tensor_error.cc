@@ -93,8 +93,8 @@ absl::StatusOr<PrecisionError> ErrorOf(const Tensor& float32, const Tensor& lowe
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor a, float32.Dense());
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor b, lower.Dense());
   Sums sums;
-  // Working piece by piece avoids a copy of a large tensor in doubles. Packed types have no views of
-  // parts.
+  // Working piece by piece avoids a copy of a large tensor in doubles. Packed types have no views
+  // of parts.
   const int64_t elements = a.num_elements();
   const int64_t step = BitWidth(a.type()) < 8 ? std::max<int64_t>(elements, 1) : 1 << 20;
   for (int64_t begin = 0; begin < elements; begin += step) {

@@ -11,10 +11,11 @@ namespace attnrun {
 struct ThreadContext {
   // The threads that ParallelFor uses; 0 until it is known.
   int num_threads = 0;
-  // The threads of teams that are started for this thread run on these; null: where it runs itself.
+  // The threads of groups that are started for this thread run on these; null: where it runs
+  // itself.
   const CpuSet* cpus = nullptr;
-  // True inside a body of Team::Run.
-  bool in_team = false;
+  // True inside a body of ThreadGroup::Run.
+  bool in_group = false;
   // Set by the innermost InterruptScope; null if there is none.
   Interrupt* interrupt = nullptr;
 };

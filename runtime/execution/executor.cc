@@ -62,7 +62,7 @@ absl::Status Execute(const Plan& plan, RunBuffers& buffers, const RunContext& co
   int64_t body_runs = 0;
   const RunState state = {context.options, context.allocator, context.interrupt,
                           absl::Now(),     observer,          context.most_body_runs,
-                          body_runs,       context.places};
+                          body_runs,       context.permits};
   // Compute catches exceptions where the node is known; this catches the others, such as those of
   // the observers.
   return WithoutExceptions([&]() -> absl::Status {

@@ -11,12 +11,13 @@
 #include "attnrun/limits.h"
 #include "attnrun/run_options.h"
 #include "core/interrupt.h"
-#include "execution/places.h"
 #include "execution/plan.h"
+#include "execution/run_queue.h"
 
 namespace attnrun::exec {
 
-// A step that has just run, with its tensors. No step overwrites its inputs while somebody observes.
+// A step that has just run, with its tensors. No step overwrites its inputs while somebody
+// observes.
 struct FinishedStep {
   const Step& step;
   // True if the step's kernel ran, false if the reference code did.
@@ -39,8 +40,8 @@ struct RunContext {
   Allocator& allocator;
   // How often bodies of control flow may run.
   int64_t most_body_runs = Limits::kNone;
-  // Asked between nodes for places that have become free. May be null.
-  RunPlaces* places = nullptr;
+  // Asked between nodes for permits that have become free. May be null.
+  RunPermits* permits = nullptr;
 };
 
 // The tensors of one run after another, whose vectors keep their memory.
@@ -57,8 +58,8 @@ struct RunBuffers {
 absl::Status Execute(const Plan& plan, absl::Span<const Tensor> inputs, const RunContext& context,
                      std::vector<Tensor>& outputs, const StepObserver& observer = {});
 
-// Likewise on the tensors of `buffers`. The inputs are moved out, so that a step may overwrite those
-// that nobody else holds.
+// Likewise on the tensors of `buffers`. The inputs are moved out, so that a step may overwrite
+// those that nobody else holds.
 absl::Status Execute(const Plan& plan, RunBuffers& buffers, const RunContext& context,
                      const StepObserver& observer = {});
 

@@ -69,8 +69,8 @@ class JoinFinder {
   }
 
   // The axis along which the values of several requests lie one behind the other: of a joined step,
-  // the one that its track says; else the first whose extent is not fixed, the batch last. -1 if there
-  // is none.
+  // the one that its track says; else the first whose extent is not fixed, the batch last. -1 if
+  // there is none.
   int AxisOf(const Value* value) {
     const auto known = axes_.find(value);
     if (known != axes_.end()) return known->second;

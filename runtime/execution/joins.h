@@ -20,15 +20,15 @@ enum class JoinKind : uint8_t {
 
 struct Join {
   JoinKind kind = JoinKind::kSeparate;
-  // If the step is joined: for each input the axis of the positions, -1 for one that is shared or left
-  // out; and for each output.
+  // If the step is joined: for each input the axis of the positions, -1 for one that is shared or
+  // left out; and for each output.
   std::vector<int> input_axes = {};
   std::vector<int> output_axes = {};
 };
 
-// One Join per step. A step is joined where the axis rule of its operator (ops/interface/axes.h) says
-// that positions along an axis commute with any choice of them: the run on all positions then gives
-// each request the result of its own run, to the bit.
+// One Join per step. A step is joined where the axis rule of its operator (ops/interface/axes.h)
+// says that positions along an axis commute with any choice of them: the run on all positions then
+// gives each request the result of its own run, to the bit.
 std::vector<Join> FindJoins(const Plan& plan);
 
 }  // namespace attnrun::exec

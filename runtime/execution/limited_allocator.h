@@ -10,8 +10,8 @@
 
 namespace attnrun::exec {
 
-// Passes on blocks of `source` of at most `tensor_limit` bytes, while the blocks in use total at most
-// `limit`. Thread-safe; blocks may outlive the allocator.
+// Passes on blocks of `source` of at most `tensor_limit` bytes, while the blocks in use total at
+// most `limit`. Thread-safe; blocks may outlive the allocator.
 class LimitedAllocator final : public Allocator {
  public:
   LimitedAllocator(Allocator& source, int64_t limit, int64_t tensor_limit);

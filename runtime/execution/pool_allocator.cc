@@ -73,8 +73,8 @@ class PoolAllocator::Pool : public std::enable_shared_from_this<PoolAllocator::P
   using Kept = std::list<Memory>;
   using BySize = std::multimap<size_t, Kept::iterator>;
 
-  // A piece of memory with its nodes in the containers of kept ones, so that to give it back allocates
-  // nothing. At most one piece.
+  // A piece of memory with its nodes in the containers of kept ones, so that to give it back
+  // allocates nothing. At most one piece.
   class Block {
    public:
     Block() = default;

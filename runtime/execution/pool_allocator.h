@@ -24,7 +24,8 @@ class PoolAllocator final : public Allocator {
 
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override;
 
-  // Bytes in use and kept for reuse; bytes kept for reuse; and the most bytes requested at once, after rounding up.
+  // Bytes in use and kept for reuse; bytes kept for reuse; and the most bytes requested at once,
+  // after rounding up.
   size_t bytes() const;
   size_t kept_bytes() const;
   size_t peak_bytes() const;

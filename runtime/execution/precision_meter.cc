@@ -34,8 +34,8 @@ int FirstOutput(const Step& step) {
   return -1;
 }
 
-// The output FirstOutput(step), computed by `step` from the inputs of another step of the same node.
-// Undefined if the kernel declines them.
+// The output FirstOutput(step), computed by `step` from the inputs of another step of the same
+// node. Undefined if the kernel declines them.
 absl::StatusOr<Tensor> Recompute(const Step& step, const FinishedStep& finished) {
   std::vector<Tensor> inputs(finished.inputs.begin(), finished.inputs.end());
   std::vector<Tensor> outputs(step.outputs.size());

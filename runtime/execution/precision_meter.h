@@ -17,8 +17,8 @@ struct PlanPair {
 };
 
 // Runs both plans on the same inputs (as in Execute) and compares outputs and layers. Sets neither
-// the report's precision nor the names of outputs. Keeps the output of each layer from the first run to
-// the second. Never throws. Thread-safe.
+// the report's precision nor the names of outputs. Keeps the output of each layer from the first
+// run to the second. Never throws. Thread-safe.
 absl::StatusOr<PrecisionReport> MeasurePrecision(const PlanPair& plans,
                                                  absl::Span<const Tensor> inputs,
                                                  Interrupt& interrupt, Allocator& allocator);

@@ -6,22 +6,22 @@
 
 #include "core/parallel.h"
 #include "core/thread_context.h"
-#include "execution/places.h"
+#include "execution/run_queue.h"
 
 namespace attnrun::exec {
 
 // A run of the calling thread. Runs of one thread nest: an observer may run another session.
 class RunScope {
  public:
-  // `session` tells sessions apart. The run has so many of the places, and as many threads.
-  RunScope(const void* session, const Places& places, int num_places)
+  // `session` tells sessions apart. The run has so many of the permits, and as many threads.
+  RunScope(const void* session, const RunQueue& queue, int num_permits)
       : session_(session),
-        places_(&places),
-        num_places_(num_places),
+        queue_(&queue),
+        num_permits_(num_permits),
         outer_(std::exchange(Innermost(), this)),
         threads_before_(NumThreads()),
-        cpus_before_(std::exchange(CurrentThread().cpus, &places.cpus())) {
-    SetNumThreads(num_places);
+        cpus_before_(std::exchange(CurrentThread().cpus, &queue.cpus())) {
+    SetNumThreads(num_permits);
   }
   ~RunScope() {
     SetNumThreads(threads_before_);
@@ -31,18 +31,18 @@ class RunScope {
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
 
-  // True if the calling thread is running this session. It would wait for the place that it has.
+  // True if the calling thread is running this session. It would wait for the permit that it has.
   static bool IsRunning(const void* session) {
     const RunScope* scope = Innermost();
     while (scope != nullptr && scope->session_ != session) scope = scope->outer_;
     return scope != nullptr;
   }
 
-  // How many places a run of the calling thread has; 0 if it has none.
-  static int NumPlaces(const Places& places) {
+  // How many permits a run of the calling thread has; 0 if it has none.
+  static int NumPermits(const RunQueue& queue) {
     const RunScope* scope = Innermost();
-    while (scope != nullptr && scope->places_ != &places) scope = scope->outer_;
-    return scope == nullptr ? 0 : scope->num_places_;
+    while (scope != nullptr && scope->queue_ != &queue) scope = scope->outer_;
+    return scope == nullptr ? 0 : scope->num_permits_;
   }
 
  private:
@@ -52,8 +52,8 @@ class RunScope {
   }
 
   const void* const session_;
-  const Places* const places_;
-  const int num_places_;
+  const RunQueue* const queue_;
+  const int num_permits_;
   RunScope* const outer_;
   const int threads_before_;
   const CpuSet* const cpus_before_;

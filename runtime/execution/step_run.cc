@@ -58,7 +58,7 @@ class StepRun {
 
   absl::Status Run() {
     ATTNRUN_RETURN_IF_ERROR(CheckInterrupted(state_.interrupt));
-    if (state_.places != nullptr) state_.places->Adapt();
+    if (state_.permits != nullptr) state_.permits->Adapt();
     const absl::Time begin = state_.options.profile != nullptr ? absl::Now() : absl::Time();
     GatherInputs();
     ops::OpContext context(inputs_, absl::MakeSpan(outputs_), state_.allocator);

@@ -25,7 +25,7 @@ struct RunState {
   // Those so far.
   int64_t& body_runs;
   // As in RunContext.
-  RunPlaces* const places = nullptr;
+  RunPermits* const permits = nullptr;
 };
 
 // The tensors of one run of one plan.
@@ -57,7 +57,8 @@ class Frame {
   std::vector<Tensor> tensors_;
 };
 
-// Runs one step on the tensors of a frame, which receives its outputs. Error messages lack the node.
+// Runs one step on the tensors of a frame, which receives its outputs. Error messages lack the
+// node.
 absl::Status RunStep(const Step& step, Frame& frame, const RunState& state);
 
 // Runs a plan. `enclosing` is the frame of the graph around it; null for the main graph.

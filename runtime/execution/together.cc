@@ -52,8 +52,8 @@ absl::StatusOr<Tensor> JoinTensors(absl::Span<const Tensor> parts, int axis, con
   return joined;
 }
 
-// One run of a plan for several requests. A value is a tensor of all requests in the frame `joined_`,
-// or a tensor of each in `frames_`, or both. A shared value is in all frames.
+// One run of a plan for several requests. A value is a tensor of all requests in the frame
+// `joined_`, or a tensor of each in `frames_`, or both. A shared value is in all frames.
 class TogetherRun {
  public:
   TogetherRun(const Plan& plan, absl::Span<const Join> joins, size_t requests,
@@ -246,8 +246,8 @@ class TogetherRun {
     return failed == statuses.end() ? absl::OkStatus() : *failed;
   }
 
-  // True if no request keeps a thread busy while others have nothing to do: the work of a request is
-  // about that of reading its inputs.
+  // True if no request keeps a thread busy while others have nothing to do: the work of a request
+  // is about that of reading its inputs.
   bool AreAlike(absl::Span<const Step> steps) const {
     if (!steps[0].subgraphs.empty() || state_.options.profile != nullptr) return false;
     size_t total = 0;
@@ -267,7 +267,8 @@ class TogetherRun {
     return most * 2 * NumThreads() <= total;
   }
 
-  // Calls clear(slot) for what no later step reads: RunStep clears it in the frame of the step alone.
+  // Calls clear(slot) for what no later step reads: RunStep clears it in the frame of the step
+  // alone.
   template <typename F>
   static void ForEachDead(const Step& step, F clear) {
     for (const int slot : step.dead) clear(slot);
@@ -294,7 +295,7 @@ absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
   int64_t body_runs = 0;
   const RunState state = {
       context.options, context.allocator,      context.interrupt, absl::Now(),
-      nobody,          context.most_body_runs, body_runs,         context.places};
+      nobody,          context.most_body_runs, body_runs,         context.permits};
   return WithoutExceptions(
       [&] { return TogetherRun(plan, joins, buffers.size(), state).Run(buffers); });
 }

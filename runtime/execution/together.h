@@ -12,8 +12,8 @@
 namespace attnrun::exec {
 
 // Runs the plan of a main graph for several requests. buffers[r] are those of request r, as in
-// Execute, and so are the bits of the results: steps that can be joined run once on the positions of
-// all requests, the others once per request. `joins` are those of the plan. Never throws.
+// Execute, and so are the bits of the results: steps that can be joined run once on the positions
+// of all requests, the others once per request. `joins` are those of the plan. Never throws.
 absl::Status ExecuteTogether(const Plan& plan, absl::Span<const Join> joins,
                              absl::Span<RunBuffers* const> buffers, const RunContext& context);
 

@@ -48,8 +48,8 @@ class Row {
   // True if it can rewind and has logits of several positions.
   virtual bool reads_guesses() const = 0;
 
-  // True if what it computes of an id depends on the ids that it reads together with it. Then a prompt
-  // is read in one step, and no other prompt goes on from it.
+  // True if what it computes of an id depends on the ids that it reads together with it. Then a
+  // prompt is read in one step, and no other prompt goes on from it.
   virtual bool reads_prompt_whole() const = 0;
 
   // Forgets the ids from `length` on.

@@ -169,8 +169,8 @@ absl::Status Engine::Guess(absl::Span<Part> parts, const RunOptions& options) co
   return absl::OkStatus();
 }
 
-// Reads the parts together. Where that fails, reads those of each job alone, so that one job's fault
-// is not another's.
+// Reads the parts together. Where that fails, reads those of each job alone, so that one job's
+// fault is not another's.
 absl::Status Engine::Read(absl::Span<const Part> parts, const RunOptions& options,
                           std::vector<End>& ended) {
   std::vector<Reading> readings;

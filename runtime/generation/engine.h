@@ -35,9 +35,9 @@ struct EngineOptions {
   size_t prefix_cache_bytes = 0;
 };
 
-// Computes jobs step by step. A step reads one more token of each row that is beyond its prompt, and
-// of the prompts, in order of arrival, as many ids as the step has place for. The tokens of a job do
-// not depend on the other jobs. Used by one thread at a time.
+// Computes jobs step by step. A step reads one more token of each row that is beyond its prompt,
+// and of the prompts, in order of arrival, as many ids as the step has place for. The tokens of a
+// job do not depend on the other jobs. Used by one thread at a time.
 class Engine {
  public:
   // The models must outlive it.

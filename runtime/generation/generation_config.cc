@@ -300,7 +300,8 @@ absl::Status gen::UpdateGenerationConfig(const Json& object, bool strict,
                                          GenerationConfig& config) {
   for (const auto& [name, value] : *object.As<Json::Object>()) {
     const auto reader = Readers().find(name);
-    // A file of the folder means by null that it has no such setting, the caller that it wants none.
+    // A file of the folder means by null that it has no such setting, the caller that it wants
+    // none.
     if (value.is_null() && (!strict || reader == Readers().end())) continue;
     if (reader != Readers().end()) {
       ATTNRUN_RETURN_IF_ERROR(Annotate(reader->second(value, config), name));

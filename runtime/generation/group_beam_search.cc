@@ -8,9 +8,9 @@
 #include "generation/scores.h"
 #include "generation/search.h"
 
-// Diverse beam search (Vijayakumar et al. 2018) as in transformers up to version 4.56: groups of beams
-// choose one after another, and a token costs more in a group if earlier groups have chosen it in the
-// same step.
+// Diverse beam search (Vijayakumar et al. 2018) as in transformers up to version 4.56: groups of
+// beams choose one after another, and a token costs more in a group if earlier groups have chosen
+// it in the same step.
 namespace attnrun::gen {
 namespace {
 

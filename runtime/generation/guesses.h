@@ -17,9 +17,9 @@
 // that guesses change the number of steps and no token.
 namespace attnrun::gen {
 
-// The `most` ids that follow if the sequence goes on as it once did: behind the latest earlier place
-// with the same last n ids, for the largest n of at most `ngram` that has such a place; none if there
-// is no such place. (Saxena 2023, "prompt lookup decoding".)
+// The `most` ids that follow if the sequence goes on as it once did: behind the latest earlier
+// place with the same last n ids, for the largest n of at most `ngram` that has such a place; none
+// if there is no such place. (Saxena 2023, "prompt lookup decoding".)
 TokenIds LookUp(absl::Span<const int64_t> ids, size_t ngram, size_t most);
 
 // A sequence whose next tokens a draft model guesses.

@@ -19,8 +19,8 @@ namespace {
 constexpr absl::string_view kPlusInfinity("\0+", 2);
 constexpr absl::string_view kMinusInfinity("\0-", 2);
 
-// Makes a Json of what nlohmann's parser finds, one event after the other. An event returns false to
-// end the parsing.
+// Makes a Json of what nlohmann's parser finds, one event after the other. An event returns false
+// to end the parsing.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return Add(nullptr); }

@@ -38,8 +38,8 @@ struct ModelFolder {
 };
 
 // Finds the files of a model and reads its configuration. `path` is a folder or the .onnx file of a
-// decoder in one. kNotFound if there is no decoder; kInvalidArgument for a configuration that cannot
-// be read.
+// decoder in one. kNotFound if there is no decoder; kInvalidArgument for a configuration that
+// cannot be read.
 absl::StatusOr<ModelFolder> ReadModelFolder(const std::string& path);
 
 // genai_config.json by onnxruntime-genai's builder, generation_config.json and config.json by

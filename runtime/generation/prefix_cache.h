@@ -20,8 +20,8 @@ class PrefixCache {
  public:
   explicit PrefixCache(size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // The row that has read most of the first `ids`; null if none has read any. It stays until the next
-  // Insert.
+  // The row that has read most of the first `ids`; null if none has read any. It stays until the
+  // next Insert.
   const Row* Find(absl::Span<const int64_t> ids);
 
   // Takes a row. Rows that were not found for the longest time make place for it. A row whose ids

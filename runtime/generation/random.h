@@ -6,8 +6,8 @@
 
 namespace attnrun::gen {
 
-// SplitMix64 (Steele, Lea and Flood 2014): a counter, and a function that mixes its bits. Equal seeds
-// and streams give equal numbers on every machine.
+// SplitMix64 (Steele, Lea and Flood 2014): a counter, and a function that mixes its bits. Equal
+// seeds and streams give equal numbers on every machine.
 class Random {
  public:
   // The streams of one seed are independent.

@@ -85,8 +85,8 @@ class RowSearch : public Search {
   std::vector<GeneratedSequence> TakeSequences() override { return std::move(sequences_); }
 
  private:
-  // Adds the next token and, as long as guesses were right, those behind it. Returns how many ids the
-  // row has read rightly; nullopt if the sequence is over.
+  // Adds the next token and, as long as guesses were right, those behind it. Returns how many ids
+  // the row has read rightly; nullopt if the sequence is over.
   absl::StatusOr<std::optional<int64_t>> Follow(Sequence& sequence, const RowLogits& row) {
     auto read = static_cast<int64_t>(sequence.ids.size());
     for (size_t i = 0;; ++i, ++read) {

@@ -34,9 +34,10 @@ class Scheduler {
   Scheduler(const Decoder& decoder, const DraftModel& draft, const GeneratorOptions& options);
   ~Scheduler();
 
-  // Searches for continuations of the prompts, and sets the sequences of all prompts in their order.
-  // `on_token` is called on this thread with the number of a sequence and its next token; it may be
-  // empty. kCancelled or kDeadlineExceeded as `run` says; kUnavailable if too many prompts wait.
+  // Searches for continuations of the prompts, and sets the sequences of all prompts in their
+  // order. `on_token` is called on this thread with the number of a sequence and its next token; it
+  // may be empty. kCancelled or kDeadlineExceeded as `run` says; kUnavailable if too many prompts
+  // wait.
   absl::Status Run(std::vector<Task> tasks, const SearchSettings& settings, const RunOptions& run,
                    const std::function<void(size_t, int64_t)>& on_token, GenerationResult& result);
 

@@ -90,8 +90,8 @@ StateValue Carried(const Value* input, const Output& output, const Trail& trail)
   return {input->name(), output.name, kind, axis, kind == StateKind::kWindow ? trail.window : 0};
 }
 
-// True if a branch of an If gives the output without reading anything, while another one computes it:
-// what merged decoders do with the keys of an encoder, which the first run alone computes.
+// True if a branch of an If gives the output without reading anything, while another one computes
+// it: what merged decoders do with the keys of an encoder, which the first run alone computes.
 bool IsComputedOnce(const Value* output) {
   const Node* node = output->producer();
   if (node == nullptr || node->op_type() != "If") return false;

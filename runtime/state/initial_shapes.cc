@@ -50,8 +50,9 @@ class Shapes {
                             [&](const ValueInfo& info) { return info.name == value.input; });
   }
 
-  // A cache of another layout than those that are appended to, such as [2,batch,heads,past,size], looks
-  // like a value that each run computes anew. How many positions it begins with is then not known.
+  // A cache of another layout than those that are appended to, such as [2,batch,heads,past,size],
+  // looks like a value that each run computes anew. How many positions it begins with is then not
+  // known.
   absl::Status CheckReplaced(const std::string& input, const std::vector<Dim>& dims) const {
     for (size_t axis = 1; axis < dims.size(); ++axis) {
       const Dim& dim = dims[axis];

@@ -8,8 +8,8 @@
 
 namespace attnrun::state {
 
-// A way from a graph's output back to one of its inputs, along operators that keep elements of their
-// input: they append to it, overwrite a part of it, cut it or rearrange it.
+// A way from a graph's output back to one of its inputs, along operators that keep elements of
+// their input: they append to it, overwrite a part of it, cut it or rearrange it.
 struct Trail {
   const Value* input = nullptr;
   bool appends = false;

@@ -15,8 +15,8 @@
 
 namespace attnrun::cache {
 
-// Identifies a weight of a model: its packed format, and for each part the file, offset, extents and
-// strides.
+// Identifies a weight of a model: its packed format, and for each part the file, offset, extents
+// and strides.
 using WeightKey = FileWords;
 using PackedMatrices = std::map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
 

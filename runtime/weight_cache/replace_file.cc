@@ -42,8 +42,8 @@ bool WriteAll(int file, absl::string_view bytes) {
   return true;
 }
 
-// While it exists, a file that grows beyond the process's limit is an error (EFBIG) and does not end
-// the process.
+// While it exists, a file that grows beyond the process's limit is an error (EFBIG) and does not
+// end the process.
 class NoSizeSignal {
  public:
   NoSizeSignal() {

@@ -64,7 +64,8 @@ class TogetherTest : public ::testing::Test {
   std::vector<exec::RunBuffers> buffers_;
 };
 
-// Requests of equal lengths have a thread each; those beside one that is longer than all others do not.
+// Requests of equal lengths have a thread each; those beside one that is longer than all others do
+// not.
 TEST_F(TogetherTest, RequestsGetTheBitsOfSeparateRuns) {
   for (const int64_t last : {5, 200}) {
     std::vector<std::vector<Tensor>> inputs;

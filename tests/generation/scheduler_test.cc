@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests together: each gets the tokens that it gets alone, whatever else runs, is reused or guessed.
+// Requests together: each gets the tokens that it gets alone, whatever else runs, is reused or
+// guessed.
 #include "generation/scheduler.h"
 
 #include <gmock/gmock.h>

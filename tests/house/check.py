@@ -23,6 +23,7 @@ CHECKS = (
     includes.check,
     language.check,
     papers.check_licenses,
+    papers.check_source_widths,
     papers.check_documents,
     papers.check_drawings,
     papers.check_promises,

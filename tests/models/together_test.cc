@@ -39,8 +39,8 @@ int64_t CountOf(const std::vector<ProfileEvent>& events, absl::string_view op_ty
 
 class DecodersTogether : public ::testing::TestWithParam<const char*> {};
 
-// Requests that read texts of their own in random pieces. They are so many that each has a thread of
-// its own where positions see each other, unless one has much longer a piece than the others.
+// Requests that read texts of their own in random pieces. They are so many that each has a thread
+// of its own where positions see each other, unless one has much longer a piece than the others.
 TEST_P(DecodersTogether, GiveTheBitsOfSeparateRuns) {
   constexpr int kRequests = 8;
   const Session session = Load(GetParam());

@@ -65,7 +65,8 @@ inline std::string WindowModel(int64_t window) {
 }
 
 // Attention of the last `window` positions as onnxruntime-genai writes it: the caches slide, or
-// keep all positions. "lengths" is the number of positions before the last one, "total" that of all.
+// keep all positions. "lengths" is the number of positions before the last one, "total" that of
+// all.
 inline std::string QueryModel(int64_t window, bool slides) {
   onnx::ModelProto model = EmptyModel();
   onnx::OperatorSetIdProto* contrib = model.add_opset_import();

@@ -45,7 +45,7 @@ class StartTest : public ::testing::Test {
   // The same of a Whisper of two languages.
   std::string BilingualStart(const std::string& settings) {
     return WhisperStart(absl::StrCat(settings, R"("lang_to_id": {"<|de|>": 2, "<|en|>": 3},
-                                                  "task_to_id": {"transcribe": 4, "translate": 3})"));
+                             "task_to_id": {"transcribe": 4, "translate": 3})"));
   }
 
   TemporaryFolder folder_;

@@ -15,7 +15,8 @@
 namespace attnrun::testing {
 
 // Lets the allocations of load() fail in turn, as FailEach. A session that is made all the same is
-// right, and so is the next one after a failure. `clean` is called after each load, without failures.
+// right, and so is the next one after a failure. `clean` is called after each load, without
+// failures.
 inline void FailLoads(
     const std::function<absl::StatusOr<Session>()>& load, const TensorMap& inputs, int64_t count,
     int64_t stride = 1, const std::function<void()>& clean = [] {}) {

@@ -35,8 +35,8 @@ void SetKind(onnx::ValueInfoProto* info, const std::string& name, const std::str
   proto->mutable_tensor_type()->set_elem_type(type);
 }
 
-// A model with inputs and outputs of these kinds: "" a tensor, "s" a sequence, "o" an optional, "os"
-// an optional sequence.
+// A model with inputs and outputs of these kinds: "" a tensor, "s" a sequence, "o" an optional,
+// "os" an optional sequence.
 struct Interface {
   std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<std::pair<std::string, std::string>> outputs;

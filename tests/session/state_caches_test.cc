@@ -12,8 +12,8 @@
 #include "core/elements.h"
 #include "session/cache_models.h"
 
-// Windows and static caches stay in place, and a run with a state gives the bits of one to which the
-// caller hands the cache.
+// Windows and static caches stay in place, and a run with a state gives the bits of one to which
+// the caller hands the cache.
 namespace attnrun::testing {
 namespace {
 

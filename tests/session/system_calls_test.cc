@@ -15,8 +15,8 @@
 #include "loader/model_maker.h"
 #include "session/in_child.h"
 
-// Models and inputs have no way to the network, to other programs or to files that could be written.
-// The kernel ends a process that tries.
+// Models and inputs have no way to the network, to other programs or to files that could be
+// written. The kernel ends a process that tries.
 namespace attnrun::testing {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "support/failing_malloc.h"
 
 namespace attnrun::testing {
@@ -82,7 +83,9 @@ class Failures {
 
 int64_t StrideOf(const FailingCall& tried) {
   const char* stride = std::getenv("ATTNRUN_TEST_STRIDE");
-  return tried.stride > 1 || stride == nullptr ? tried.stride : std::atoi(stride);
+  int64_t given = 0;
+  const bool is_given = stride != nullptr && absl::SimpleAtoi(stride, &given);
+  return tried.stride == 1 && is_given ? given : tried.stride;
 }
 
 }  // namespace

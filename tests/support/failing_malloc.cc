@@ -50,6 +50,7 @@ void* Counted(void* memory) {
 }  // namespace
 
 // The GNU C library's own functions, under their second names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -78,6 +79,7 @@ void free(void* memory) {
   __libc_free(memory);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace attnrun::testing {
 

@@ -14,8 +14,8 @@
 namespace attnrun::testing {
 namespace {
 
-// The number that KnownNode made a symbol of, or of such symbols a sum of products; nullopt for other
-// symbols.
+// The number that KnownNode made a symbol of, or of such symbols a sum of products; nullopt for
+// other symbols.
 std::optional<int64_t> Evaluate(const SymInt& value) {
   const std::string text = value.ToString();
   if (text.find_first_of("?(") != std::string::npos) return std::nullopt;

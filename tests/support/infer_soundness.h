@@ -9,8 +9,8 @@
 // Checks that the facts an operator infers before a run hold for its reference results.
 namespace attnrun::testing {
 
-// Infers each sample with its inputs known in full, as symbols or not at all, and compares the facts
-// with the reference results. Expects all extents to be inferred if the inputs are known.
+// Infers each sample with its inputs known in full, as symbols or not at all, and compares the
+// facts with the reference results. Expects all extents to be inferred if the inputs are known.
 void ExpectSound(const std::vector<SampleNode>& samples);
 
 }  // namespace attnrun::testing

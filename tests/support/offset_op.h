@@ -14,8 +14,8 @@ namespace attnrun::testing {
 
 inline constexpr char kOffsetDomain[] = "attnrun.test";
 
-// The kernel of Offset: y = -x in float32, and y = -x + error in a lower precision. It works in place
-// where it may.
+// The kernel of Offset: y = -x in float32, and y = -x + error in a lower precision. It works in
+// place where it may.
 class OffsetKernel final : public ops::Kernel {
  public:
   OffsetKernel(float error, Precision precision) : error_(error), precision_(precision) {}
@@ -42,8 +42,8 @@ class OffsetKernel final : public ops::Kernel {
   const Precision precision_;
 };
 
-// attnrun.test.Offset-1: y = -x, with an error in lower precisions that the attribute `error` gives,
-// so that tests know it beforehand.
+// attnrun.test.Offset-1: y = -x, with an error in lower precisions that the attribute `error`
+// gives, so that tests know it beforehand.
 class Offset final : public ops::Op {
  public:
   explicit Offset(ops::AttributeReader& attributes) : error_(attributes.Float("error", 0)) {}

@@ -119,12 +119,12 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run(bool kernel) const {
   return outputs;
 }
 
-Tensor MakeBool(std::vector<int64_t> shape, std::vector<int> elements) {
+Tensor MakeBool(const std::vector<int64_t>& shape, const std::vector<int>& elements) {
   const std::vector<int64_t> values(elements.begin(), elements.end());
   return FromInts(DataType::kBool, shape, values).value();
 }
 
-Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float scale) {
+Tensor RandomFloats(const std::vector<int64_t>& shape, std::mt19937& generator, float scale) {
   Tensor tensor = Tensor::Allocate(DataType::kFloat, shape).value();
   std::normal_distribution<float> normal(0, scale);
   std::generate_n(tensor.mutable_data<float>(), tensor.num_elements(),
@@ -149,8 +149,8 @@ double Epsilon(DataType type) {
   }
 }
 
-Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
-                  int64_t high) {
+Tensor RandomInts(DataType type, const std::vector<int64_t>& shape, std::mt19937& generator,
+                  int64_t low, int64_t high) {
   std::vector<int64_t> values(NumElements(shape).value());
   std::uniform_int_distribution<int64_t> uniform(low, high);
   for (int64_t& value : values) value = uniform(generator);

@@ -51,15 +51,15 @@ Tensor Make(const std::vector<int64_t>& shape, const std::vector<T>& elements) {
   return Tensor::Of<T>(shape, elements).value();
 }
 // A separate function because std::vector<bool> is not an array of bool.
-Tensor MakeBool(std::vector<int64_t> shape, std::vector<int> elements);
+Tensor MakeBool(const std::vector<int64_t>& shape, const std::vector<int>& elements);
 
 // Floats from a normal distribution of standard deviation `scale`.
-Tensor RandomFloats(std::vector<int64_t> shape, std::mt19937& generator, float scale = 1);
+Tensor RandomFloats(const std::vector<int64_t>& shape, std::mt19937& generator, float scale = 1);
 // The same numbers rounded to `type`.
 Tensor Converted(const Tensor& tensor, DataType type);
 // Integers of [low, high], stored as `type`.
-Tensor RandomInts(DataType type, std::vector<int64_t> shape, std::mt19937& generator, int64_t low,
-                  int64_t high);
+Tensor RandomInts(DataType type, const std::vector<int64_t>& shape, std::mt19937& generator,
+                  int64_t low, int64_t high);
 
 // The environment variable that seeds all tests; any text that is not a number means the clock.
 inline constexpr char kSeedVariable[] = "ATTNRUN_TEST_SEED";

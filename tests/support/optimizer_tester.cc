@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/status.h"
 #include "execution/executor.h"
 #include "execution/plan.h"
 #include "graph/checker.h"
@@ -28,9 +29,7 @@ absl::StatusOr<std::vector<Tensor>> Run(const Graph& graph, const std::vector<Te
   if (!plan.ok()) return plan.status();
   Interrupt never;
   std::vector<Tensor> outputs;
-  const absl::Status status =
-      exec::Execute(**plan, inputs, {{}, never, Allocator::Heap()}, outputs);
-  if (!status.ok()) return status;
+  ATTNRUN_RETURN_IF_ERROR(exec::Execute(**plan, inputs, {{}, never, Allocator::Heap()}, outputs));
   for (Tensor& output : outputs) output = output.Dense().value();
   return outputs;
 }

@@ -19,26 +19,26 @@ std::vector<SampleNode> AllSamples() {
   return all;
 }
 
-Tensor F(Ints shape) {
+Tensor F(const Ints& shape) {
   std::mt19937 generator(7);
-  return RandomFloats(std::move(shape), generator);
+  return RandomFloats(shape, generator);
 }
-Tensor I(Ints elements) {
+Tensor I(const Ints& elements) {
   const auto count = static_cast<int64_t>(elements.size());
-  return Make<int64_t>({count}, std::move(elements));
+  return Make<int64_t>({count}, elements);
 }
 Tensor I0(int64_t element) { return Make<int64_t>({}, {element}); }
-Tensor Int32(Ints shape, std::vector<int32_t> elements) {
-  return Make<int32_t>(std::move(shape), std::move(elements));
+Tensor Int32(const Ints& shape, const std::vector<int32_t>& elements) {
+  return Make<int32_t>(shape, elements);
 }
 Tensor F0(float element) { return Make<float>({}, {element}); }
-Tensor Bytes(Ints shape) {
+Tensor Bytes(const Ints& shape) {
   std::mt19937 generator(7);
-  return RandomInts(DataType::kUint8, std::move(shape), generator, 0, 255);
+  return RandomInts(DataType::kUint8, shape, generator, 0, 255);
 }
-Tensor SmallBytes(Ints shape) {
+Tensor SmallBytes(const Ints& shape) {
   std::mt19937 generator(1);
-  return RandomInts(DataType::kInt8, std::move(shape), generator, -3, 3);
+  return RandomInts(DataType::kInt8, shape, generator, -3, 3);
 }
 Tensor None() { return Tensor(); }
 AttributeMap Int(const char* name, int64_t value) { return {{name, value}}; }

@@ -50,16 +50,16 @@ std::vector<SampleNode> ContribAttentionSamples();
 std::vector<SampleNode> AllSamples();
 
 // Short names for tables. F: floats of this shape, from a normal distribution.
-Tensor F(Ints shape);
+Tensor F(const Ints& shape);
 // int64, a vector or a scalar.
-Tensor I(Ints elements);
+Tensor I(const Ints& elements);
 Tensor I0(int64_t element);
-Tensor Int32(Ints shape, std::vector<int32_t> elements);
+Tensor Int32(const Ints& shape, const std::vector<int32_t>& elements);
 // One float.
 Tensor F0(float element);
 // Random uint8, and int8 from -3 to 3, of this shape.
-Tensor Bytes(Ints shape);
-Tensor SmallBytes(Ints shape);
+Tensor Bytes(const Ints& shape);
+Tensor SmallBytes(const Ints& shape);
 // An input left out.
 Tensor None();
 AttributeMap Int(const char* name, int64_t value);

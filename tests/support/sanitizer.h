@@ -12,8 +12,8 @@
 
 namespace attnrun::testing {
 
-// True if the program is built with AddressSanitizer or ThreadSanitizer, which have the allocator and
-// map terabytes.
+// True if the program is built with AddressSanitizer or ThreadSanitizer, which have the allocator
+// and map terabytes.
 inline constexpr bool kSanitizer = ATTNRUN_SANITIZER != 0;
 
 // How many times longer work may take with their checks.

@@ -12,9 +12,9 @@
 #include "tools/attnrun/fma_peak.h"
 #include "tools/attnrun/read_bandwidth.h"
 
-// GEMM on packed float32 weights next to oneDNN's, as shares of the machine's limits. All of them take
-// turns within a benchmark, and the best turn of each counts, so that other load on the machine
-// affects them alike.
+// GEMM on packed float32 weights next to oneDNN's, as shares of the machine's limits. All of them
+// take turns within a benchmark, and the best turn of each counts, so that other load on the
+// machine affects them alike.
 namespace attnrun::bench {
 namespace {
 

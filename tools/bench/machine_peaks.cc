@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "bench/unit_peaks.h"
 #include "core/parallel.h"
 #include "nlohmann/json.hpp"
@@ -56,9 +56,9 @@ void Print(int threads) {
 }  // namespace attnrun::bench
 
 int main(int argc, char** argv) {
-  const int threads =
-      argc > 1 ? std::atoi(argv[1]) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  if (argc > 2 || threads < 1) {
+  int threads = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const bool are_numbers = argc < 2 || absl::SimpleAtoi(argv[1], &threads);
+  if (argc > 2 || !are_numbers || threads < 1) {
     std::cerr << "usage: machine_peaks [THREADS]\n";
     return 2;
   }

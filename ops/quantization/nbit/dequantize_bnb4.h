@@ -14,8 +14,8 @@
 namespace attnrun::ops {
 
 // attnrun.DequantizeBnb4-1, the weight of com.microsoft.MatMulBnb4 (codes uint8 [N * K / 2, rounded
-// up], absmax [N * K / block_size, rounded up]) -> W [N, K], in the type of absmax, a float or half:
-// the matrix row by row, whose code i, two to a byte, high bits first, becomes
+// up], absmax [N * K / block_size, rounded up]) -> W [N, K], in the type of absmax, a float or
+// half: the matrix row by row, whose code i, two to a byte, high bits first, becomes
 //
 //   W[i] = table[code i] * absmax[i / block_size]
 //

@@ -26,8 +26,8 @@ inline bool IsShortInteger(DataType type) {
 // the least number. i < n, on the calling thread.
 void QuantizeIntegers(const float* x, size_t n, const IntegerScale& by, void* out);
 
-// Quantizes n floats as DynamicQuantizeLinear does, on up to NumThreads() threads. The result does not
-// depend on threads.
+// Quantizes n floats as DynamicQuantizeLinear does, on up to NumThreads() threads. The result does
+// not depend on threads.
 IntegerScale QuantizeToOwnRange(const float* x, int64_t n, uint8_t* out);
 
 // out[i] = (x[i] - zero_point) * scale.

@@ -7,12 +7,12 @@
 // Handles. A function with a handle as its last parameter, a pointer to a pointer, makes an object
 // there, which the caller frees by the attnrun_..._free function of its type; these accept NULL. If
 // the function fails, the pointer is left as it was. Pointers that getters return belong to the
-// object and live as long as it does. Getters, and setters that return nothing, need an object: they
-// do not check for NULL.
+// object and live as long as it does. Getters, and setters that return nothing, need an object:
+// they do not check for NULL.
 //
-// Errors. A function that can fail returns NULL, which means that all is well, or an attnrun_status,
-// which the caller frees. No C++ exception leaves a function. When no memory is left, even for a
-// message, a constant status is returned.
+// Errors. A function that can fail returns NULL, which means that all is well, or an
+// attnrun_status, which the caller frees. No C++ exception leaves a function. When no memory is
+// left, even for a message, a constant status is returned.
 //
 // Strings end with a zero byte and are UTF-8 where attnrun writes them; paths and names are the
 // bytes that the caller gives. Only the elements of string tensors may hold zero bytes.
@@ -113,10 +113,10 @@ ATTNRUN_EXPORT const char* attnrun_type_name(attnrun_type type);
 
 typedef struct attnrun_tensor attnrun_tensor;
 
-// A view of the caller's memory, which must outlive the tensor: `size` bytes at `data`, of which the
-// first element is the first. `strides` are in elements, at least 0 and one per axis, or NULL for a
-// dense, row-major tensor; packed types are always dense. Not for strings. INVALID_ARGUMENT if an
-// element lies outside the memory, and for a dense tensor if `size` is not exactly its size.
+// A view of the caller's memory, which must outlive the tensor: `size` bytes at `data`, of which
+// the first element is the first. `strides` are in elements, at least 0 and one per axis, or NULL
+// for a dense, row-major tensor; packed types are always dense. Not for strings. INVALID_ARGUMENT
+// if an element lies outside the memory, and for a dense tensor if `size` is not exactly its size.
 ATTNRUN_EXPORT attnrun_status* attnrun_tensor_borrow(attnrun_type type, size_t rank,
                                                      const int64_t* shape, const int64_t* strides,
                                                      const void* data, size_t size,
@@ -133,8 +133,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_tensor_allocate(attnrun_type type, size_t
                                                        const int64_t* shape,
                                                        attnrun_tensor** tensor);
 
-// A tensor of copies of `count` strings, one per element. `lengths` may be NULL for strings that end
-// with a zero byte.
+// A tensor of copies of `count` strings, one per element. `lengths` may be NULL for strings that
+// end with a zero byte.
 ATTNRUN_EXPORT attnrun_status* attnrun_tensor_strings(size_t rank, const int64_t* shape,
                                                       const char* const* strings,
                                                       const size_t* lengths, size_t count,
@@ -147,8 +147,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_tensor_sequence(attnrun_type type,
 
 ATTNRUN_EXPORT void attnrun_tensor_free(attnrun_tensor* tensor);
 
-// A sequence has the type ATTNRUN_TYPE_SEQUENCE and one axis; an optional without an element has the
-// type ATTNRUN_TYPE_UNDEFINED.
+// A sequence has the type ATTNRUN_TYPE_SEQUENCE and one axis; an optional without an element has
+// the type ATTNRUN_TYPE_UNDEFINED.
 ATTNRUN_EXPORT attnrun_type attnrun_tensor_type(const attnrun_tensor* tensor);
 ATTNRUN_EXPORT size_t attnrun_tensor_rank(const attnrun_tensor* tensor);
 // One extent per axis.
@@ -163,8 +163,8 @@ ATTNRUN_EXPORT const void* attnrun_tensor_data(const attnrun_tensor* tensor);
 // The same if the elements may be written, NULL otherwise.
 ATTNRUN_EXPORT void* attnrun_tensor_mutable_data(attnrun_tensor* tensor);
 
-// An element of a string tensor, in row-major order, and its length if `length` is not NULL. NULL if
-// there is none.
+// An element of a string tensor, in row-major order, and its length if `length` is not NULL. NULL
+// if there is none.
 ATTNRUN_EXPORT const char* attnrun_tensor_string(const attnrun_tensor* tensor, size_t index,
                                                  size_t* length);
 // A tensor of a sequence, which shares its memory. OUT_OF_RANGE if there is none.
@@ -276,8 +276,8 @@ ATTNRUN_EXPORT int32_t attnrun_thread_pool_threads(const attnrun_thread_pool* po
 ATTNRUN_EXPORT void attnrun_session_options_set_thread_pool(attnrun_session_options* options,
                                                             const attnrun_thread_pool* pool);
 
-// Receives what goes wrong without being an error, one line each, on the thread that called attnrun.
-// `level` is 0 for information and 1 for a warning.
+// Receives what goes wrong without being an error, one line each, on the thread that called
+// attnrun. `level` is 0 for information and 1 for a warning.
 typedef void (*attnrun_log_function)(void* context, int level, const char* message);
 ATTNRUN_EXPORT attnrun_status* attnrun_session_options_set_log(attnrun_session_options* options,
                                                                attnrun_log_function log,
@@ -301,9 +301,9 @@ ATTNRUN_EXPORT const attnrun_model_info* attnrun_session_model(const attnrun_ses
 // The most threads of a run.
 ATTNRUN_EXPORT int32_t attnrun_session_threads(const attnrun_session* session);
 
-// A count of the session since it was loaded: see attnrun::SessionMetrics (attnrun/metrics.h), whose
-// fields are the names: "succeeded", "failed", "waiting", "arena_bytes" and so on, and the sums
-// "latency_microseconds" and "wait_microseconds". -1 for a name that is none.
+// A count of the session since it was loaded: see attnrun::SessionMetrics (attnrun/metrics.h),
+// whose fields are the names: "succeeded", "failed", "waiting", "arena_bytes" and so on, and the
+// sums "latency_microseconds" and "wait_microseconds". -1 for a name that is none.
 ATTNRUN_EXPORT int64_t attnrun_session_metric(const attnrun_session* session, const char* name);
 
 // ---- Runs ----
@@ -327,10 +327,10 @@ ATTNRUN_EXPORT void attnrun_run_options_set_cancelled(attnrun_run_options* optio
 
 // Runs the model on `inputs` of these names and gives the outputs of the names in `output_names`,
 // each name once. An input with a default, or an optional one, may be left out or be NULL. Where
-// `outputs` has a tensor, it must be mutable and have the type and shape of the result; it is filled
-// and keeps its strides. Where it has NULL, a new tensor is put there, which the caller frees. If
-// the run fails, no tensor is put anywhere, and the contents of those given are unspecified.
-// `options` may be NULL.
+// `outputs` has a tensor, it must be mutable and have the type and shape of the result; it is
+// filled and keeps its strides. Where it has NULL, a new tensor is put there, which the caller
+// frees. If the run fails, no tensor is put anywhere, and the contents of those given are
+// unspecified. `options` may be NULL.
 ATTNRUN_EXPORT attnrun_status* attnrun_session_run(
     const attnrun_session* session, const attnrun_run_options* options,
     const char* const* input_names, const attnrun_tensor* const* inputs, size_t input_count,
@@ -341,8 +341,8 @@ typedef void (*attnrun_run_done)(void* context, attnrun_status* status);
 
 // As attnrun_session_run, but returns at once: a thread of attnrun computes the run in its turn and
 // calls `done` once; see Session::RunAsync (attnrun/session.h) for what it may do. If an error is
-// returned, `done` is never called. Until it is called, `options` and the array `outputs` must exist,
-// and bytes that inputs and outputs borrow, too; all other arguments may be freed at once.
+// returned, `done` is never called. Until it is called, `options` and the array `outputs` must
+// exist, and bytes that inputs and outputs borrow, too; all other arguments may be freed at once.
 // attnrun_session_free waits for such runs.
 ATTNRUN_EXPORT attnrun_status* attnrun_session_run_async(
     const attnrun_session* session, const attnrun_run_options* options,
@@ -378,9 +378,9 @@ ATTNRUN_EXPORT attnrun_status* attnrun_session_step(
 // Several requests at once, each with the outputs that it would have alone, to the bit: see
 // attnrun::Session::RunTogether. All have the same names of inputs and outputs: inputs[r *
 // input_count + i] is the input input_names[i] of request r, or NULL where it is left out, and
-// outputs[r * output_count + i] its output output_names[i], a new tensor where NULL must be. Request
-// r is a step of states[r]; where that, or `states`, is NULL, it is a run. A state may occur once.
-// If a request fails, no tensor is put anywhere, and all states are as before.
+// outputs[r * output_count + i] its output output_names[i], a new tensor where NULL must be.
+// Request r is a step of states[r]; where that, or `states`, is NULL, it is a run. A state may
+// occur once. If a request fails, no tensor is put anywhere, and all states are as before.
 ATTNRUN_EXPORT attnrun_status* attnrun_session_run_together(
     const attnrun_session* session, const attnrun_run_options* options, size_t request_count,
     attnrun_state* const* states, const char* const* input_names,
@@ -399,8 +399,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_state_clone(const attnrun_state* state,
 // A state whose row i is row rows[i] of this one, as for beams.
 ATTNRUN_EXPORT attnrun_status* attnrun_state_select(const attnrun_state* state, const int64_t* rows,
                                                     size_t count, attnrun_state** selected);
-// The value of an input in the next step, dense. It may share the state's memory, which the step may
-// change: copy it before.
+// The value of an input in the next step, dense. It may share the state's memory, which the step
+// may change: copy it before.
 ATTNRUN_EXPORT attnrun_status* attnrun_state_value(const attnrun_state* state, const char* input,
                                                    attnrun_tensor** value);
 // Replaces a value, such as keys of an encoder that another model has computed.

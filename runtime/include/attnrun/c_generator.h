@@ -33,8 +33,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_generator_options_set_limit(
 // A decoder, or an encoder and a decoder. Calls of many threads run together.
 typedef struct attnrun_generator attnrun_generator;
 
-// `path` is a decoder's .onnx file or a folder; docs/generation.md lists the files. The options may be
-// NULL, and may be freed afterwards.
+// `path` is a decoder's .onnx file or a folder; docs/generation.md lists the files. The options may
+// be NULL, and may be freed afterwards.
 ATTNRUN_EXPORT attnrun_status* attnrun_generator_load(
     const char* path, const attnrun_session_options* session_options,
     const attnrun_generator_options* options, attnrun_generator** generator);
@@ -66,7 +66,8 @@ ATTNRUN_EXPORT attnrun_status* attnrun_generation_request_set_encoder_input(
 
 // ---- Options ----
 
-// The settings of attnrun::GenerateOptions (attnrun/generator.h). Several calls may use them at once.
+// The settings of attnrun::GenerateOptions (attnrun/generator.h). Several calls may use them at
+// once.
 typedef struct attnrun_generate_options attnrun_generate_options;
 
 ATTNRUN_EXPORT attnrun_status* attnrun_generate_options_new(attnrun_generate_options** options);
@@ -75,12 +76,12 @@ ATTNRUN_EXPORT void attnrun_generate_options_free(attnrun_generate_options* opti
 // as by default: it may take any time.
 ATTNRUN_EXPORT void attnrun_generate_options_set_timeout(attnrun_generate_options* options,
                                                          int64_t microseconds);
-// Unless 0, calls with these options end with CANCELLED: those under way, and those to come until it
-// is 0 again. May be called from any thread at any time, also from an attnrun_token_function.
+// Unless 0, calls with these options end with CANCELLED: those under way, and those to come until
+// it is 0 again. May be called from any thread at any time, also from an attnrun_token_function.
 ATTNRUN_EXPORT void attnrun_generate_options_set_cancelled(attnrun_generate_options* options,
                                                            int cancelled);
-// Receives each token as soon as it is certain, on the thread that called attnrun_generator_generate;
-// `sequence` is its place in the result. Not by a beam search.
+// Receives each token as soon as it is certain, on the thread that called
+// attnrun_generator_generate; `sequence` is its place in the result. Not by a beam search.
 typedef void (*attnrun_token_function)(void* context, size_t sequence, int64_t token);
 // NULL, as by default: none.
 ATTNRUN_EXPORT void attnrun_generate_options_set_on_token(attnrun_generate_options* options,

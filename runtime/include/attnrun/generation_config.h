@@ -108,8 +108,8 @@ struct GenerationConfig {
 
 // Sets what a JSON object has. Names that transformers does not know are an error if `strict`, and
 // passed over otherwise; null leaves a setting as it is. kInvalidArgument for text that is no JSON
-// object and for a value of the wrong type; kUnimplemented for a setting that changes tokens and that
-// attnrun lacks.
+// object and for a value of the wrong type; kUnimplemented for a setting that changes tokens and
+// that attnrun lacks.
 ATTNRUN_EXPORT absl::Status UpdateGenerationConfig(absl::string_view json, bool strict,
                                                    GenerationConfig& config);
 

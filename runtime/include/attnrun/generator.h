@@ -23,7 +23,8 @@ namespace attnrun {
 
 // One prompt.
 struct GenerationRequest {
-  // For an encoder-decoder these are the decoder's first ids. If empty, the configuration gives them.
+  // For an encoder-decoder these are the decoder's first ids. If empty, the configuration gives
+  // them.
   TokenIds prompt;
   // The text that an encoder reads.
   TokenIds encoder_ids;
@@ -76,9 +77,9 @@ struct GeneratorOptions {
   // A smaller decoder with the same vocabulary, a file or folder as for Generator::Load. It guesses
   // tokens, which the model checks, several in one step; the tokens stay the same. Empty: none.
   std::string draft;
-  // Memory for the caches of requests that are over, the least recently used of which make place for
-  // new ones. A request that begins like one of them, or like one that runs, does not read the same
-  // ids again.
+  // Memory for the caches of requests that are over, the least recently used of which make place
+  // for new ones. A request that begins like one of them, or like one that runs, does not read the
+  // same ids again.
   size_t prefix_cache_bytes = size_t{256} << 20;
   // The requests of all threads run together, step by step: a step reads one more token of each
   // sequence, and as many ids of prompts as it has place for.
@@ -100,14 +101,15 @@ struct GenerateOptions {
   int64_t top_candidates = 0;
 };
 
-// Generates tokens with a decoder, or an encoder and a decoder. The tokens of a request do not depend
-// on other requests, on what is reused or guessed, on the number of threads, or on how the prompt is
-// cut. Generate may be called from many threads at once; their requests run together.
+// Generates tokens with a decoder, or an encoder and a decoder. The tokens of a request do not
+// depend on other requests, on what is reused or guessed, on the number of threads, or on how the
+// prompt is cut. Generate may be called from many threads at once; their requests run together.
 class ATTNRUN_EXPORT Generator {
  public:
   // Reads a decoder (an .onnx file) or a folder; docs/generation.md lists the files. Errors as in
   // Session::Load; also kNotFound for a folder without a decoder, kInvalidArgument for a
-  // configuration that cannot be read, a model that is no decoder, and options that are not positive.
+  // configuration that cannot be read, a model that is no decoder, and options that are not
+  // positive.
   static absl::StatusOr<Generator> Load(const std::string& path, const SessionOptions& options = {},
                                         const GeneratorOptions& generation = {});
 
@@ -125,8 +127,8 @@ class ATTNRUN_EXPORT Generator {
   // The inputs of the encoder; empty for a decoder alone.
   const std::vector<ValueInfo>& encoder_inputs() const;
 
-  // kInvalidArgument for settings or requests that cannot be, such as ids outside the vocabulary or a
-  // prompt longer than the model allows; kUnavailable if too many prompts wait.
+  // kInvalidArgument for settings or requests that cannot be, such as ids outside the vocabulary or
+  // a prompt longer than the model allows; kUnavailable if too many prompts wait.
   absl::StatusOr<GenerationResult> Generate(const std::vector<GenerationRequest>& requests,
                                             const GenerationConfig& config,
                                             const GenerateOptions& options = {}) const;

@@ -10,7 +10,8 @@
 
 namespace attnrun {
 
-// Counts of durations by size: bucket i has those below UpperBound(i) and not below the bound before.
+// Counts of durations by size: bucket i has those below UpperBound(i) and not below the bound
+// before.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 32;
 
@@ -24,11 +25,11 @@ struct LatencyHistogram {
   }
 };
 
-// A session's counts since it was loaded. They are read one after the other while runs go on, so that
-// they may differ by the runs that ended meanwhile.
+// A session's counts since it was loaded. They are read one after the other while runs go on, so
+// that they may differ by the runs that ended meanwhile.
 struct SessionMetrics {
-  // Runs that ended: those that succeeded, and the others by their error. MeasurePrecision counts as
-  // a run.
+  // Runs that ended: those that succeeded, and the others by their error. MeasurePrecision counts
+  // as a run.
   int64_t succeeded = 0;
   int64_t cancelled = 0;
   int64_t deadline_exceeded = 0;
@@ -45,13 +46,13 @@ struct SessionMetrics {
   LatencyHistogram latency;
   LatencyHistogram wait;
 
-  // In bytes: memory for intermediate tensors and outputs that runs have now (with what earlier runs
-  // left for the next), and the most that they had at once.
+  // In bytes: memory for intermediate tensors and outputs that runs have now (with what earlier
+  // runs left for the next), and the most that they had at once.
   int64_t arena_bytes = 0;
   int64_t arena_peak_bytes = 0;
   // The model's constants as they are in its files, or as the optimizer made them. Packed weights,
-  // which sessions of one model share, come on top, and their size is about that of the constants of
-  // products.
+  // which sessions of one model share, come on top, and their size is about that of the constants
+  // of products.
   int64_t constant_bytes = 0;
 };
 

@@ -30,8 +30,8 @@ struct Dim {
 // "384", "batch" or "?".
 ATTNRUN_EXPORT std::string ToString(const Dim& dim);
 
-// The kinds of a graph's values: tensors, sequences of tensors, and optionals of both, which may lack
-// their element.
+// The kinds of a graph's values: tensors, sequences of tensors, and optionals of both, which may
+// lack their element.
 enum class ValueKind : uint8_t { kTensor, kSequence, kOptionalTensor, kOptionalSequence };
 
 // "tensor", "sequence", "optional tensor" or "optional sequence".
@@ -102,7 +102,8 @@ struct PassInfo {
   std::string phase;
   // One sentence.
   std::string summary;
-  // The operators that it starts from ("MatMul", "attnrun.Attention"); empty: it looks at all nodes.
+  // The operators that it starts from ("MatMul", "attnrun.Attention"); empty: it looks at all
+  // nodes.
   std::vector<std::string> anchors;
   // Earlier names, which SessionOptions still accepts. Several rewrites may share one.
   std::vector<std::string> aliases;
@@ -115,8 +116,8 @@ struct PassInfo {
 struct ModelInfo {
   int64_t ir_version = 0;
   std::string producer;
-  // The exporter's name space for the model, the model's own version and a text about it; "" or 0 if
-  // the file does not say.
+  // The exporter's name space for the model, the model's own version and a text about it; "" or 0
+  // if the file does not say.
   std::string domain;
   int64_t model_version = 0;
   std::string description;

@@ -16,8 +16,8 @@ enum class Precision {
   // Operands are rounded to bfloat16 (8 bits of mantissa, round to nearest, ties to even; numbers
   // below 2^-126 become 0), products are exact and their sums float32.
   kBfloat16,
-  // As kFloat32, but products with weights of 4 bits (MatMulNBits) round their activations to 8 bits,
-  // with a scale for each block of the weights (see MatMulNBits' accuracy_level 4).
+  // As kFloat32, but products with weights of 4 bits (MatMulNBits) round their activations to 8
+  // bits, with a scale for each block of the weights (see MatMulNBits' accuracy_level 4).
   kInt8Activations,
   // Products by constant floats round these to 8 bits, with a scale for each column, and the other
   // operand to 8 bits, with a scale and a zero point for each row; sums are exact integers. Some

@@ -13,10 +13,10 @@
 
 namespace attnrun {
 
-// The difference of a tensor from the one that float32 gives, over all elements, in double. Elements
-// that are both NaN or the same infinity do not differ and are left out of all figures. Where one
-// element alone is not finite, or two infinities differ, `largest` and `rms` are infinite and
-// `cosine` is 0.
+// The difference of a tensor from the one that float32 gives, over all elements, in double.
+// Elements that are both NaN or the same infinity do not differ and are left out of all figures.
+// Where one element alone is not finite, or two infinities differ, `largest` and `rms` are infinite
+// and `cosine` is 0.
 struct PrecisionError {
   // The reason if the tensors cannot be compared, and then all figures are 0: their shapes differ,
   // which may happen where a shape depends on values, or they hold strings or complex numbers.

@@ -30,8 +30,8 @@ struct ProfileEvent {
 // Several runs may use one RunOptions at once if it has neither a profile nor an observer.
 struct RunOptions {
   // The run fails with kDeadlineExceeded after this time. Checked between nodes, between tiles of
-  // matrix products and attention, and while the run waits for others. Setting the wall clock during
-  // the run changes nothing.
+  // matrix products and attention, and while the run waits for others. Setting the wall clock
+  // during the run changes nothing.
   absl::Time deadline = absl::InfiniteFuture();
   // The run fails with kCancelled once this is true. Checked where the deadline is; every few
   // milliseconds while the run waits. May be null.
@@ -42,8 +42,8 @@ struct RunOptions {
   // Receives one event per node, in the order of execution. May be null.
   std::vector<ProfileEvent>* profile = nullptr;
   // Called with the name of each value as soon as it is computed, on the thread that called Run.
-  // Values in the bodies of If, Loop and Scan are included, once per iteration, and so are sequences
-  // and optionals (an undefined tensor for one without an element). It must not run the
+  // Values in the bodies of If, Loop and Scan are included, once per iteration, and so are
+  // sequences and optionals (an undefined tensor for one without an element). It must not run the
   // same session: that Run gives kFailedPrecondition. An exception that it throws ends the run with
   // kInternal. May be empty.
   std::function<void(absl::string_view name, const Tensor& value)> observer;

@@ -46,23 +46,23 @@ struct SessionOptions {
   // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
   // written.
   Precision precision = Precision::kFloat32;
-  // The most threads of a run, at most 1,024; it has fewer while other runs need them. 0: as many as
-  // the process may use by its CPU affinity and control group, or as the pool has. Load fails with
-  // kInvalidArgument for more than the pool has.
+  // The most threads of a run, at most 1,024; it has fewer while other runs need them. 0: as many
+  // as the process may use by its CPU affinity and control group, or as the pool has. Load fails
+  // with kInvalidArgument for more than the pool has.
   int threads = 0;
   // Sessions with the same pool compute on its threads: their runs wait for each other if together
   // they would use more. Without a pool, the runs of this session alone use at most as many threads
   // as the process may use CPUs.
   std::shared_ptr<ThreadPool> thread_pool;
-  // Gives the memory of what runs compute, outputs and intermediate values, but for small values; null
-  // for Allocator::Heap(), which gives that of weights and states in any case. The session keeps
-  // blocks for its next runs, and shares the allocator until the last of them is freed. It must be
-  // thread-safe.
+  // Gives the memory of what runs compute, outputs and intermediate values, but for small values;
+  // null for Allocator::Heap(), which gives that of weights and states in any case. The session
+  // keeps blocks for its next runs, and shares the allocator until the last of them is freed. It
+  // must be thread-safe.
   std::shared_ptr<Allocator> allocator;
   // Bounds on the model and on each run.
   Limits limits;
-  // Receives what goes wrong without being an error, as a weight cache that cannot be written. Empty:
-  // attnrun is silent.
+  // Receives what goes wrong without being an error, as a weight cache that cannot be written.
+  // Empty: attnrun is silent.
   LogSink log;
   // Names of optimizer passes to skip; Load fails with kInvalidArgument for an unknown name.
   std::vector<std::string> disabled_passes;
@@ -78,33 +78,33 @@ struct SessionOptions {
   // (int64[1]): how many positions, 1 if it is left out, all if it is 0. Load fails with
   // kInvalidArgument for a name that is no output, and so does Run for a negative number.
   std::vector<std::string> last_positions_of;
-  // Inputs whose named extents say nothing of those of other inputs, for a model that gives two lengths
-  // one name. Names of no input have no effect.
+  // Inputs whose named extents say nothing of those of other inputs, for a model that gives two
+  // lengths one name. Names of no input have no effect.
   std::vector<std::string> anonymous_extents_of;
-  // The type in which states hold caches of keys and values that the model declares as float: kFloat,
-  // or, lossy, kBfloat16 or kFloat16, which take half the memory and its bandwidth, or kInt8, which
-  // takes about a quarter. New positions are rounded before attention reads them, in runs without a
-  // state, too. Session::inputs and
-  // outputs then have this type for such a cache. With kInt8 its last extent is H + 4 instead of H:
-  // each row of H numbers in [-127, 127] has the bytes of its scale, a float, behind it. Concerns
-  // caches that are appended to, windows and static ones; others, as those in the branches of an If,
-  // stay as they are, and so do, with kInt8, caches whose last axis is that of positions. Load fails
-  // with kInvalidArgument for other types.
+  // The type in which states hold caches of keys and values that the model declares as float:
+  // kFloat, or, lossy, kBfloat16 or kFloat16, which take half the memory and its bandwidth, or
+  // kInt8, which takes about a quarter. New positions are rounded before attention reads them, in
+  // runs without a state, too. Session::inputs and outputs then have this type for such a cache.
+  // With kInt8 its last extent is H + 4 instead of H: each row of H numbers in [-127, 127] has the
+  // bytes of its scale, a float, behind it. Concerns caches that are appended to, windows and
+  // static ones; others, as those in the branches of an If, stay as they are, and so do, with
+  // kInt8, caches whose last axis is that of positions. Load fails with kInvalidArgument for other
+  // types.
   DataType cache_type = DataType::kFloat;
   // A directory where Session::Load keeps packed weights, so that the next start maps them instead
   // of packing again. Created if missing; empty for no cache.
   // An entry is used only for a model with the same contents. Load hashes the model's files, and
   // skips that while their inode, size and modification time stay the same. Damaged entries are
-  // replaced; entries of deleted or changed models are removed after an hour at the earliest. If Load
-  // cannot write, it logs a warning, and the session works all the same. As for a model, the files
-  // must not be changed in place.
+  // replaced; entries of deleted or changed models are removed after an hour at the earliest. If
+  // Load cannot write, it logs a warning, and the session works all the same. As for a model, the
+  // files must not be changed in place.
   std::string weight_cache;
   // Load reads all of the packed weights and compares their checksums also where no time or size
   // tells of a change, as after damage by the disk.
   bool verify_weight_cache = false;
   // If false, Load copies the model's files into memory, so that they may be changed, cut short or
-  // removed while the session exists. A session then takes the files' size more memory. Files of the
-  // weight cache are mapped all the same.
+  // removed while the session exists. A session then takes the files' size more memory. Files of
+  // the weight cache are mapped all the same.
   bool map_files = true;
 };
 
@@ -125,8 +125,8 @@ struct Request {
 // Runs may share input tensors, and tensors that share bytes, while none writes to these bytes.
 // After fork() a child may use a session that no thread of the parent was running at that moment; a
 // Run of any other gives kFailedPrecondition, and the child has to load the model itself.
-// When memory runs out, functions that return a status give kResourceExhausted and leave the session
-// as it was; the others throw std::bad_alloc.
+// When memory runs out, functions that return a status give kResourceExhausted and leave the
+// session as it was; the others throw std::bad_alloc.
 class ATTNRUN_EXPORT Session {
  public:
   // Reads an .onnx file. The file and its external data stay mapped and must not change while the
@@ -174,14 +174,14 @@ class ATTNRUN_EXPORT Session {
   absl::Status Run(const TensorMap& inputs, TensorMap& outputs,
                    const RunOptions& options = {}) const;
 
-  // As Run, but returns at once: a thread of the session, or of its pool, computes the run in its turn
-  // and calls `done` once with the result. If RunAsync returns an error, such as a wrong input or
-  // kUnavailable, `done` is never called. Also kInvalidArgument: options.observer is set, or `done` is
-  // empty.
-  // Bytes that an input borrows must stay as they are, and what `options` points to must exist, until
-  // `done` is called. A cancelled run, or one whose deadline passed while it waited, ends in its turn.
-  // The destructor waits for all runs. `done` must not throw, destroy the session, or wait for
-  // another run; it may call RunAsync. A Run of this session in it gives kFailedPrecondition.
+  // As Run, but returns at once: a thread of the session, or of its pool, computes the run in its
+  // turn and calls `done` once with the result. If RunAsync returns an error, such as a wrong input
+  // or kUnavailable, `done` is never called. Also kInvalidArgument: options.observer is set, or
+  // `done` is empty. Bytes that an input borrows must stay as they are, and what `options` points
+  // to must exist, until `done` is called. A cancelled run, or one whose deadline passed while it
+  // waited, ends in its turn. The destructor waits for all runs. `done` must not throw, destroy the
+  // session, or wait for another run; it may call RunAsync. A Run of this session in it gives
+  // kFailedPrecondition.
   absl::Status RunAsync(const TensorMap& inputs, RunCallback done,
                         const RunOptions& options = {}) const;
   // Into the caller's buffers, as the second form of Run; `done` receives these tensors.
@@ -193,26 +193,27 @@ class ATTNRUN_EXPORT Session {
   const std::vector<StateValue>& state_values() const;
 
   // The state before the first run: appended values and windows hold no positions, and all elements
-  // are 0. kInvalidArgument for negative options; kUnimplemented if the model does not state the rank
-  // of a value; kResourceExhausted if there is no memory. The session must outlive it.
+  // are 0. kInvalidArgument for negative options; kUnimplemented if the model does not state the
+  // rank of a value; kResourceExhausted if there is no memory. The session must outlive it.
   absl::StatusOr<State> NewState(const StateOptions& options = {}) const;
 
-  // The bytes that such a state takes, which are those of State::byte_size() until it holds more than
-  // options.capacity positions; without kept values and others of open extent, which take what a run
-  // gives. Errors as in NewState, but no memory is taken.
+  // The bytes that such a state takes, which are those of State::byte_size() until it holds more
+  // than options.capacity positions; without kept values and others of open extent, which take what
+  // a run gives. Errors as in NewState, but no memory is taken.
   absl::StatusOr<size_t> StateBytes(const StateOptions& options = {}) const;
 
-  // A state that State::Save has written, for a session of the same model, precision and cache_type.
-  // `capacity` as in StateOptions. kInvalidArgument if the file is damaged, not a saved state, or one
-  // of another model, precision, cache_type or format; kNotFound, kPermissionDenied, kResourceExhausted. Messages begin with
-  // the path. The next runs give the bits that they would have given without it.
+  // A state that State::Save has written, for a session of the same model, precision and
+  // cache_type. `capacity` as in StateOptions. kInvalidArgument if the file is damaged, not a saved
+  // state, or one of another model, precision, cache_type or format; kNotFound, kPermissionDenied,
+  // kResourceExhausted. Messages begin with the path. The next runs give the bits that they would
+  // have given without it.
   absl::StatusOr<State> LoadState(const std::string& path, int64_t capacity = 0) const;
 
   // One step: runs the model on `inputs` and the values of the state, which takes those of the next
   // step. `inputs` and the result lack the values that are carried. Appended values grow in place.
   // After an error the state is as before. Errors as in Run; also kInvalidArgument for a state of
-  // another session and a carried value among the inputs, kFailedPrecondition if another thread uses
-  // the state.
+  // another session and a carried value among the inputs, kFailedPrecondition if another thread
+  // uses the state.
   absl::StatusOr<TensorMap> Run(const TensorMap& inputs, State& state,
                                 const RunOptions& options = {}) const;
 
@@ -225,11 +226,11 @@ class ATTNRUN_EXPORT Session {
                                                      const RunOptions& options = {}) const;
 
   // Measures how far a session of a lower precision is from float32: runs the same optimized graph
-  // in both on the same inputs, and compares the outputs and, layer by layer, the kernels. The first
-  // call packs the weights a second time, for float32, and the session keeps them. The outputs of
-  // all layers are in memory at once. RunOptions::profile and observer are not used; the limits hold
-  // for both runs together. Errors as in Run; also kInvalidArgument if the session computes in
-  // float32, as SessionOptions::precision or the reference engine say.
+  // in both on the same inputs, and compares the outputs and, layer by layer, the kernels. The
+  // first call packs the weights a second time, for float32, and the session keeps them. The
+  // outputs of all layers are in memory at once. RunOptions::profile and observer are not used; the
+  // limits hold for both runs together. Errors as in Run; also kInvalidArgument if the session
+  // computes in float32, as SessionOptions::precision or the reference engine say.
   absl::StatusOr<PrecisionReport> MeasurePrecision(const TensorMap& inputs,
                                                    const RunOptions& options = {}) const;
 
@@ -289,9 +290,9 @@ ATTNRUN_EXPORT std::vector<PassInfo> DescribePasses();
 // Session::Load.
 ATTNRUN_EXPORT absl::StatusOr<Tensor> LoadTensorProto(const std::string& path);
 
-// As LoadTensorProto, for an input or output: reads a TensorProto, a SequenceProto or an OptionalProto
-// of them, as its kind says. An optional without an element gives an undefined tensor, and a sequence
-// without tensors gets the type that `info` declares.
+// As LoadTensorProto, for an input or output: reads a TensorProto, a SequenceProto or an
+// OptionalProto of them, as its kind says. An optional without an element gives an undefined
+// tensor, and a sequence without tensors gets the type that `info` declares.
 ATTNRUN_EXPORT absl::StatusOr<Tensor> LoadValueProto(const std::string& path,
                                                      const ValueInfo& info);
 

@@ -49,15 +49,15 @@ struct StateOptions {
   // The positions for which memory is taken at once. A state that outgrows them takes twice as much
   // memory each time, and copies what it holds. Also the extent of static caches that have none.
   int64_t capacity = 0;
-  // The extent of open axes of kept values, behind axis 0, until a run or Set gives them: the number
-  // of positions of an encoder's output, which merged decoders demand of all runs.
+  // The extent of open axes of kept values, behind axis 0, until a run or Set gives them: the
+  // number of positions of an encoder's output, which merged decoders demand of all runs.
   int64_t encoder_positions = 0;
 };
 
 // The values of a model between two runs, such as the keys and values of a decoder. Made by
 // Session::NewState, changed by Session::Run. Used by one thread at a time: functions that return a
-// status give kFailedPrecondition while another thread uses the state, and kInvalidArgument after it
-// was moved to another one.
+// status give kFailedPrecondition while another thread uses the state, and kInvalidArgument after
+// it was moved to another one.
 class ATTNRUN_EXPORT State {
  public:
   State(State&&) noexcept;
@@ -70,8 +70,8 @@ class ATTNRUN_EXPORT State {
   // The bytes of memory taken.
   size_t byte_size() const;
 
-  // The value of an input in the next run; undefined if `input` is not carried. Its bytes may change
-  // in the next run.
+  // The value of an input in the next run; undefined if `input` is not carried. Its bytes may
+  // change in the next run.
   Tensor value(absl::string_view input) const;
 
   // Replaces a value, for instance by keys of an encoder that another model has computed.
@@ -79,16 +79,16 @@ class ATTNRUN_EXPORT State {
   absl::Status Set(absl::string_view input, const Tensor& value);
 
   // Forgets the positions from `length` on; those of static caches are for the caller to mask or
-  // overwrite. kFailedPrecondition if a value is replaced, or is a window that has lost the positions
-  // before it: it keeps at least 64 of those that one-by-one steps have moved out of it. The same
-  // without appended values, which count positions, unless all others are static or kept.
+  // overwrite. kFailedPrecondition if a value is replaced, or is a window that has lost the
+  // positions before it: it keeps at least 64 of those that one-by-one steps have moved out of it.
+  // The same without appended values, which count positions, unless all others are static or kept.
   // kInvalidArgument if the state is shorter.
   absl::Status Rewind(int64_t length);
 
   // A state of its own with the same values. kResourceExhausted if there is no memory.
   absl::StatusOr<State> Clone() const;
-  // The same with the first `length` positions alone, and memory for `capacity`. Errors as in Rewind;
-  // a state with windows can only be cloned at its whole length.
+  // The same with the first `length` positions alone, and memory for `capacity`. Errors as in
+  // Rewind; a state with windows can only be cloned at its whole length.
   absl::StatusOr<State> Clone(int64_t length, int64_t capacity) const;
 
   // A state of rows.size() rows, of which row i is row rows[i] of this one. kInvalidArgument for a
@@ -96,8 +96,8 @@ class ATTNRUN_EXPORT State {
   absl::StatusOr<State> Select(absl::Span<const int64_t> rows) const;
 
   // Writes the state to a file, for Session::LoadState: the old contents of the path, or all of the
-  // new, survive a crash. Reads the model's files once, to tell models apart. kUnimplemented if a value
-  // has strings; other errors are those of the file system, and name the path.
+  // new, survive a crash. Reads the model's files once, to tell models apart. kUnimplemented if a
+  // value has strings; other errors are those of the file system, and name the path.
   absl::Status Save(const std::string& path) const;
 
  private:

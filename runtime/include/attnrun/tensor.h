@@ -36,9 +36,9 @@ class ATTNRUN_EXPORT Allocator {
 // otherwise. Elements narrower than a byte are packed, the first in the lowest bits, and always
 // dense. Elements of kString are std::string.
 //
-// A tensor of type kSequence is a sequence of tensors (ONNX's sequence(tensor(T))): it has one axis,
-// and its elements are dense Tensors of one type, whose shapes may differ. An undefined tensor is
-// also the value of an optional without an element.
+// A tensor of type kSequence is a sequence of tensors (ONNX's sequence(tensor(T))): it has one
+// axis, and its elements are dense Tensors of one type, whose shapes may differ. An undefined
+// tensor is also the value of an optional without an element.
 class ATTNRUN_EXPORT Tensor {
  public:
   // An undefined tensor, of type kUndefined.
@@ -71,8 +71,8 @@ class ATTNRUN_EXPORT Tensor {
   static absl::StatusOr<Tensor> Of(absl::Span<const int64_t> shape, absl::Span<const T> elements);
 
   // A sequence of tensors of type `element`, which shares the bytes of `tensors` where they are
-  // dense. The allocator provides the memory of the Tensor objects. kInvalidArgument for a tensor of
-  // another type, and if `element` is not valid.
+  // dense. The allocator provides the memory of the Tensor objects. kInvalidArgument for a tensor
+  // of another type, and if `element` is not valid.
   static absl::StatusOr<Tensor> Sequence(DataType element, absl::Span<const Tensor> tensors,
                                          Allocator& allocator = Allocator::Heap());
 
@@ -90,9 +90,9 @@ class ATTNRUN_EXPORT Tensor {
   // is_sequence().
   absl::Span<const Tensor> tensors() const;
   DataType element_type() const;
-  // The sequence with one tensor more at its end. It shares the Tensor objects with this one if this
-  // one was never appended to before, so that building a sequence takes time in proportion to its
-  // length. Thread-safe; errors as in Sequence. Precondition: is_sequence().
+  // The sequence with one tensor more at its end. It shares the Tensor objects with this one if
+  // this one was never appended to before, so that building a sequence takes time in proportion to
+  // its length. Thread-safe; errors as in Sequence. Precondition: is_sequence().
   absl::StatusOr<Tensor> Appended(const Tensor& tensor,
                                   Allocator& allocator = Allocator::Heap()) const;
 

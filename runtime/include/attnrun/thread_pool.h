@@ -11,10 +11,9 @@
 namespace attnrun {
 
 // Bounds the threads that compute at once, over all sessions that it is given to: see
-// SessionOptions::thread_pool. A run takes up to Session::threads() of them, the calling thread among
-// them, and waits for others if none is free, in the order in which runs of all these sessions came;
-// then a thread of the pool computes it instead of the calling thread.
-// Thread-safe.
+// SessionOptions::thread_pool. A run takes up to Session::threads() of them, the calling thread
+// among them, and waits for others if none is free, in the order in which runs of all these
+// sessions came; then a thread of the pool computes it instead of the calling thread. Thread-safe.
 // In a child made by fork() all threads are free, and new ones are started when a run needs them.
 class ATTNRUN_EXPORT ThreadPool {
  public:

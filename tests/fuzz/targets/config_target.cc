@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations of generation: each reader reads the same text, and what passes the checks directs a
-// search of a few tokens.
+// Configurations of generation: each reader reads the same text, and what passes the checks directs
+// a search of a few tokens.
 #include <algorithm>
 #include <string>
 

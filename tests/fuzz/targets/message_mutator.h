@@ -21,8 +21,9 @@ class MessageMutator {
   MessageMutator(uint32_t seed, std::string word_field, const std::vector<std::string>& words)
       : random_(seed), word_field_(std::move(word_field)), words_(words) {}
 
-  // Changes one field of the message or of one inside it: a value, or the presence, number, order or
-  // contents of messages. Texts come from the message itself, so that names keep leading somewhere.
+  // Changes one field of the message or of one inside it: a value, or the presence, number, order
+  // or contents of messages. Texts come from the message itself, so that names keep leading
+  // somewhere.
   void Mutate(google::protobuf::Message& message);
 
   // Replaces a message inside `message` by one of the same type that is inside `other`.
@@ -40,7 +41,8 @@ class MessageMutator {
   void MutateElement(Message& message, const Field& field, int i);
   void MutateSingular(Message& message, const Field& field);
   void Append(Message& message, const Field& field);
-  // A copy of some message of this type, which stays when the message changes; null if there is none.
+  // A copy of some message of this type, which stays when the message changes; null if there is
+  // none.
   std::unique_ptr<google::protobuf::Message> CopyOfDonor(const google::protobuf::Descriptor* type);
   static void CopyTo(google::protobuf::Message& target, const google::protobuf::Message* donor);
 

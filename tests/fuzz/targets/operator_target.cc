@@ -135,8 +135,8 @@ std::string Difference(const Tensor& actual, const Tensor& expected, double shar
   // Integers that are computed by rounding may be on either side.
   const double tolerance =
       IsFloatingPoint(expected.type()) ? share * Tolerance(expected.type()) * LargestOf(*b) : 1;
-  // Where numbers outgrow floats, as a recurrence may, the kernel meets infinity before the reference,
-  // and then the difference of two infinities.
+  // Where numbers outgrow floats, as a recurrence may, the kernel meets infinity before the
+  // reference, and then the difference of two infinities.
   const bool overflows = LargestOf(*b) > 1e30;
   for (size_t i = 0; i < b->size(); ++i) {
     const double x = (*a)[i];

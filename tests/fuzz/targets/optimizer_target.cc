@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer on random graphs, whose choices are the fuzzer's bytes. The first four seed what the
-// bytes do not say, such as the numbers in weights.
+// The optimizer on random graphs, whose choices are the fuzzer's bytes. The first four seed what
+// the bytes do not say, such as the numbers in weights.
 #include "core/parallel.h"
 #include "fuzz/blocks.h"
 #include "fuzz/shrink.h"

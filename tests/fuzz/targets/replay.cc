@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target without a fuzzer: on the files named, and on random bytes that its own mutator,
-// if it has one, changes. So any compiler builds the targets, and tests show that they work.
+// Runs a fuzz target without a fuzzer: on the files named, and on random bytes that its own
+// mutator, if it has one, changes. So any compiler builds the targets, and tests show that they
+// work.
 //
 //   fuzz_TARGET_replay [ROUNDS] FILE...
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace attnrun::testing {
 
-// Inputs of the declared types and shapes with the numbers 0, 1, 2 and 3; extents that are not fixed
-// are 2. kResourceExhausted for an input of more than 65,536 elements.
+// Inputs of the declared types and shapes with the numbers 0, 1, 2 and 3; extents that are not
+// fixed are 2. kResourceExhausted for an input of more than 65,536 elements.
 absl::StatusOr<TensorMap> SmallInputs(const std::vector<ValueInfo>& declared);
 
 }  // namespace attnrun::testing

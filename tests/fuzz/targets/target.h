@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-// The functions of libFuzzer's interface. A target defines the first; the next two are optional; the
-// last is the fuzzer's own.
+// The functions of libFuzzer's interface. A target defines the first; the next two are optional;
+// the last is the fuzzer's own.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed);
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* data1, size_t size1,

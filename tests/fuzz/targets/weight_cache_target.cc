@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the weight cache. The first byte chooses the file, and may ask for valid checksums, behind
-// which a fuzzer otherwise does not get.
+// Files of the weight cache. The first byte chooses the file, and may ask for valid checksums,
+// behind which a fuzzer otherwise does not get.
 #include <cstring>
 
 #include "core/file_bytes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/team.h"
+#include "core/thread_group.h"
 
 #include <emmintrin.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 class InsideScope {
  public:
-  InsideScope() : before_(std::exchange(CurrentThread().in_team, true)) {}
-  ~InsideScope() { CurrentThread().in_team = before_; }
+  InsideScope() : before_(std::exchange(CurrentThread().in_group, true)) {}
+  ~InsideScope() { CurrentThread().in_group = before_; }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
@@ -75,13 +75,13 @@ void Await(const std::atomic<T>& atomic, T old) {
   atomic.wait(old, std::memory_order_acquire);
 }
 
-using Teams = std::list<std::unique_ptr<Team>>;
+using Groups = std::list<std::unique_ptr<ThreadGroup>>;
 
 }  // namespace
 
-struct TeamsOfSize {
+struct GroupsOfSize {
   // Not in use, the most recently used one last.
-  Teams idle;
+  Groups idle;
   int users = 0;
 };
 
@@ -90,11 +90,11 @@ namespace {
 // By number of threads. Entries stay.
 struct AllTeams {
   std::mutex mutex;
-  std::map<int, TeamsOfSize> by_size;
+  std::map<int, GroupsOfSize> by_size;
 };
 
-// Takes a user away, and with the last one the teams.
-Teams RemoveUser(int threads) {
+// Takes a user away, and with the last one the groups.
+Groups RemoveUser(int threads) {
   AllTeams& all = PerProcess<AllTeams>();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto of_size = all.by_size.find(threads);
@@ -106,7 +106,8 @@ Teams RemoveUser(int threads) {
 
 }  // namespace
 
-Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
+ThreadGroup::ThreadGroup(int threads)
+    : num_threads_(threads), pieces_(std::make_unique<Pieces[]>(threads)) {
   threads_.reserve(threads);
   try {
     for (int i = 1; i < threads; ++i) {
@@ -121,16 +122,16 @@ Team::Team(int threads) : num_threads_(threads), pieces_(std::make_unique<Pieces
   }
 }
 
-Team::~Team() { End(); }
+ThreadGroup::~ThreadGroup() { End(); }
 
-void Team::End() {
+void ThreadGroup::End() {
   ended_.store(true, std::memory_order_relaxed);
   works_.fetch_add(1, std::memory_order_release);
   works_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
+void ThreadGroup::Run(int pieces, absl::FunctionRef<void(int)> body) {
   body_ = &body;
   unfinished_.store(pieces, std::memory_order_relaxed);
   const uint32_t work = works_.load(std::memory_order_relaxed) + 1;
@@ -148,7 +149,7 @@ void Team::Run(int pieces, absl::FunctionRef<void(int)> body) {
   if (exception_ != nullptr) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
-void Team::Serve(int thread) {
+void ThreadGroup::Serve(int thread) {
   for (uint32_t seen = 0;;) {
     Await(works_, seen);
     seen = works_.load(std::memory_order_acquire);
@@ -157,7 +158,7 @@ void Team::Serve(int thread) {
   }
 }
 
-void Team::Work(int thread) {
+void ThreadGroup::Work(int thread) {
   const InsideScope inside;
   for (int piece = Claim(thread); piece >= 0; piece = Claim(thread)) {
     try {
@@ -170,7 +171,7 @@ void Team::Work(int thread) {
   }
 }
 
-int Team::Claim(int thread) {
+int ThreadGroup::Claim(int thread) {
   int piece = ClaimOf(pieces_[thread].ticket, true);
   for (int i = 1; piece < 0 && i < num_threads_; ++i) {
     piece = ClaimOf(pieces_[(thread + i) % num_threads_].ticket, false);
@@ -178,31 +179,31 @@ int Team::Claim(int thread) {
   return piece;
 }
 
-TeamLease::TeamLease(int threads) {
+ThreadGroupLease::ThreadGroupLease(int threads) {
   AllTeams& all = PerProcess<AllTeams>();
   {
     const std::lock_guard<std::mutex> lock(all.mutex);
     of_size_ = &all.by_size[threads];
-    Teams& idle = of_size_->idle;
-    if (!idle.empty()) team_.splice(team_.end(), idle, std::prev(idle.end()));
+    Groups& idle = of_size_->idle;
+    if (!idle.empty()) group_.splice(group_.end(), idle, std::prev(idle.end()));
   }
-  if (team_.empty()) team_.push_back(std::make_unique<Team>(threads));
+  if (group_.empty()) group_.push_back(std::make_unique<ThreadGroup>(threads));
 }
 
 // Allocates nothing, since a destructor cannot fail.
-TeamLease::~TeamLease() {
+ThreadGroupLease::~ThreadGroupLease() {
   AllTeams& all = PerProcess<AllTeams>();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  of_size_->idle.splice(of_size_->idle.end(), team_);
+  of_size_->idle.splice(of_size_->idle.end(), group_);
 }
 
-TeamUser::TeamUser(int threads) : threads_(threads) {
+ThreadGroupUser::ThreadGroupUser(int threads) : threads_(threads) {
   AllTeams& all = PerProcess<AllTeams>();
   const std::lock_guard<std::mutex> lock(all.mutex);
   ++all.by_size[threads_].users;
 }
 
 // The threads end after the lock is given back.
-TeamUser::~TeamUser() { RemoveUser(threads_); }
+ThreadGroupUser::~ThreadGroupUser() { RemoveUser(threads_); }
 
 }  // namespace attnrun

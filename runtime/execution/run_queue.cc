@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/places.h"
+#include "execution/run_queue.h"
 
 #include <algorithm>
 #include <exception>
@@ -24,15 +24,15 @@ int ShareOf(int wanted, int most) {
 
 }  // namespace
 
-ShareTeams::ShareTeams(int threads) {
+ShareGroups::ShareGroups(int threads) {
   for (int share = threads; share > 0; share /= 2) users_.emplace_back(share);
 }
 
-Places::Places(int places, const CpuSet& cpus) : cpus_(cpus), free_(places) {
-  workers_.reserve(places);
+RunQueue::RunQueue(int permits, const CpuSet& cpus) : cpus_(cpus), free_(permits) {
+  workers_.reserve(permits);
 }
 
-Places::~Places() {
+RunQueue::~RunQueue() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
@@ -41,8 +41,8 @@ Places::~Places() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mutex>& lock,
-                                                        Interrupt& interrupt) {
+absl::StatusOr<RunQueue::Waiters::iterator> RunQueue::Await(std::unique_lock<std::mutex>& lock,
+                                                            Interrupt& interrupt) {
   const auto me = std::prev(waiting_.end());
   while (me->admitted == 0 && !interrupt.Check()) {
     const absl::Duration patience = interrupt.Patience();
@@ -63,7 +63,7 @@ absl::StatusOr<Places::Waiters::iterator> Places::Await(std::unique_lock<std::mu
   return absl::Status(found.code(), absl::StrCat(found.message(), " while it waited for others"));
 }
 
-absl::Status Places::Queue(int wanted, int64_t most_waiting, const Body* body, Task task) {
+absl::Status RunQueue::Enqueue(int wanted, int64_t most_waiting, const Body* body, Task task) {
   if (MustWait() && static_cast<int64_t>(waiting_.size()) >= most_waiting) {
     return absl::UnavailableError(absl::StrCat("the run cannot wait for others: ", waiting_.size(),
                                                " do, which is the limit"));
@@ -73,47 +73,47 @@ absl::Status Places::Queue(int wanted, int64_t most_waiting, const Body* body, T
   return absl::OkStatus();
 }
 
-absl::StatusOr<Places::Entry> Places::Enter(int wanted, Interrupt& interrupt, int64_t most_waiting,
-                                            const Body* body) {
+absl::StatusOr<RunQueue::Entry> RunQueue::Enter(int wanted, Interrupt& interrupt,
+                                                int64_t most_waiting, const Body* body) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!MustWait()) {
     const int share = ShareOf(wanted, free_);
     free_ -= share;
     return Entry{share, absl::OkStatus()};
   }
-  ATTNRUN_RETURN_IF_ERROR(Queue(wanted, most_waiting, body, nullptr));
+  ATTNRUN_RETURN_IF_ERROR(Enqueue(wanted, most_waiting, body, nullptr));
   ATTNRUN_ASSIGN_OR_RETURN(const auto me, Await(lock, interrupt));
   Entry entry = {me->has_run ? 0 : me->admitted, std::move(me->result)};
   admitted_.erase(me);
   return entry;
 }
 
-absl::StatusOr<int> Places::Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting) {
+absl::StatusOr<int> RunQueue::Acquire(int wanted, Interrupt& interrupt, int64_t most_waiting) {
   ATTNRUN_ASSIGN_OR_RETURN(const Entry entry, Enter(wanted, interrupt, most_waiting, nullptr));
-  return entry.places;
+  return entry.permits;
 }
 
-absl::Status Places::Run(int wanted, Interrupt& interrupt, int64_t most_waiting, bool here,
-                         Body body) {
+absl::Status RunQueue::Run(int wanted, Interrupt& interrupt, int64_t most_waiting, bool here,
+                           Body body) {
   ATTNRUN_ASSIGN_OR_RETURN(Entry entry,
                            Enter(wanted, interrupt, most_waiting, here ? nullptr : &body));
-  if (entry.places == 0) return std::move(entry.result);
-  RunPlaces own(*this, wanted, entry.places);
+  if (entry.permits == 0) return std::move(entry.result);
+  RunPermits own(*this, wanted, entry.permits);
   const absl::Cleanup release = [&] { Release(own.held()); };
   return body(own);
 }
 
-absl::Status Places::Post(int wanted, int64_t most_waiting, Task task) {
+absl::Status RunQueue::Post(int wanted, int64_t most_waiting, Task task) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (workers_.empty() && !StartWorker()) {
     return absl::ResourceExhaustedError("the system starts no thread that could compute the run");
   }
-  ATTNRUN_RETURN_IF_ERROR(Queue(wanted, most_waiting, nullptr, std::move(task)));
+  ATTNRUN_RETURN_IF_ERROR(Enqueue(wanted, most_waiting, nullptr, std::move(task)));
   Admit();
   return absl::OkStatus();
 }
 
-int Places::Adapt(int held, int wanted) {
+int RunQueue::Adapt(int held, int wanted) {
   const bool others_wait = num_waiting_.load(std::memory_order_relaxed) > 0;
   const bool none_free = free_.load(std::memory_order_relaxed) == 0;
   if (others_wait ? held == 1 : held == wanted || none_free) return held;
@@ -124,13 +124,13 @@ int Places::Adapt(int held, int wanted) {
   return share;
 }
 
-void Places::Release(int places) {
+void RunQueue::Release(int permits) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  free_ += places;
+  free_ += permits;
   Admit();
 }
 
-void Places::Admit(size_t awake) {
+void RunQueue::Admit(size_t awake) {
   while (!waiting_.empty() && free_ > 0) {
     Waiter& next = waiting_.front();
     next.admitted = ShareOf(next.wanted, free_ / static_cast<int>(waiting_.size()));
@@ -144,7 +144,7 @@ void Places::Admit(size_t awake) {
   CallWorkers(awake);
 }
 
-void Places::CallWorkers(size_t awake) {
+void RunQueue::CallWorkers(size_t awake) {
   while (for_workers_.size() > idle_workers_) {
     if (StartWorker()) continue;
     const auto last = std::find_if(for_workers_.rbegin(), for_workers_.rend(),
@@ -157,7 +157,7 @@ void Places::CallWorkers(size_t awake) {
   for (size_t i = awake; i < for_workers_.size(); ++i) work_.notify_one();
 }
 
-bool Places::StartWorker() {
+bool RunQueue::StartWorker() {
   try {
     workers_.push_back(StartThread(&cpus_, [this] { Work(); }));
   } catch (const std::exception&) {
@@ -167,7 +167,7 @@ bool Places::StartWorker() {
   return true;
 }
 
-void Places::Work() {
+void RunQueue::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return ended_ || !for_workers_.empty(); });
@@ -180,7 +180,7 @@ void Places::Work() {
     Waiters& taken = is_posted ? posted : admitted_;
     taken.splice(taken.end(), for_workers_, run);
     lock.unlock();
-    RunPlaces own(*this, run->wanted, run->admitted);
+    RunPermits own(*this, run->wanted, run->admitted);
     if (is_posted) {
       run->task(own);
       posted.clear();
@@ -198,8 +198,8 @@ void Places::Work() {
   }
 }
 
-void RunPlaces::Adapt() {
-  const int held = places_.Adapt(held_, wanted_);
+void RunPermits::Adapt() {
+  const int held = queue_.Adapt(held_, wanted_);
   if (held == held_) return;
   held_ = held;
   SetNumThreads(held);

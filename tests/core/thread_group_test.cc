@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/team.h"
+#include "core/thread_group.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The threads of this process under the name of those of a team. A thread that was joined is listed
-// for a moment longer.
+// The threads of this process under the name of those of a group. A thread that was joined is
+// listed for a moment longer.
 int64_t NumTeamThreads() {
   int64_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -45,23 +45,23 @@ void AwaitTeamThreads(int64_t count) {
   EXPECT_EQ(NumTeamThreads(), count);
 }
 
-TEST(TeamTest, RunsEveryPieceOnce) {
+TEST(ThreadGroupTest, RunsEveryPieceOnce) {
   for (const int threads : {1, 2, 5}) {
-    Team team(threads);
+    ThreadGroup group(threads);
     for (int pieces = 0; pieces < 300; ++pieces) {
       std::vector<int> calls(pieces, 0);
-      team.Run(pieces, [&](int piece) { ++calls[piece]; });
+      group.Run(pieces, [&](int piece) { ++calls[piece]; });
       EXPECT_THAT(calls, Each(1));
     }
   }
 }
 
-TEST(TeamTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
-  Team team(2);
+TEST(ThreadGroupTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
+  ThreadGroup group(2);
   const std::thread::id caller = std::this_thread::get_id();
   std::vector<int> taken;
   std::atomic<int> ended = 0;
-  team.Run(8, [&](int piece) {
+  group.Run(8, [&](int piece) {
     if (std::this_thread::get_id() == caller) {
       taken.push_back(piece);
     } else {
@@ -77,39 +77,39 @@ TEST(TeamTest, AThreadRunsItsOwnPiecesInOrderThenOthersFromTheEnd) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST(TeamTest, WakesAfterSleeping) {
-  Team team(3);
+TEST(ThreadGroupTest, WakesAfterSleeping) {
+  ThreadGroup group(3);
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::atomic<int> sum = 0;
-    team.Run(3, [&](int piece) { sum += piece; });
+    group.Run(3, [&](int piece) { sum += piece; });
     EXPECT_EQ(sum, 3);
   }
 }
 
-TEST(TeamTest, SleepsWhenThereIsNothingToDo) {
-  Team team(4);
-  team.Run(4, [](int) {});
+TEST(ThreadGroupTest, SleepsWhenThereIsNothingToDo) {
+  ThreadGroup group(4);
+  group.Run(4, [](int) {});
   const double before = CpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   // Three threads that spin all the time would use 0.2 s or more.
   EXPECT_LT(CpuSeconds() - before, 0.05);
 }
 
-TEST(TeamTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
-  Team team(3);
+TEST(ThreadGroupTest, AnExceptionIsThrownAfterAllPiecesHaveEnded) {
+  ThreadGroup group(3);
   for (int thrower = 0; thrower < 8; ++thrower) {
     std::atomic<int> ended = 0;
-    EXPECT_THROW(team.Run(8,
-                          [&](int piece) {
-                            if (piece == thrower) throw std::runtime_error("thrown");
-                            ++ended;
-                          }),
+    EXPECT_THROW(group.Run(8,
+                           [&](int piece) {
+                             if (piece == thrower) throw std::runtime_error("thrown");
+                             ++ended;
+                           }),
                  std::runtime_error);
     EXPECT_EQ(ended, 7);
   }
   std::atomic<int> ended = 0;
-  team.Run(8, [&](int) { ++ended; });
+  group.Run(8, [&](int) { ++ended; });
   EXPECT_EQ(ended, 8);
 }
 
@@ -166,14 +166,14 @@ TEST(ParallelForTest, EveryThreadGetsTheSameNumberOfRanges) {
 }
 
 TEST(ParallelForTest, ThreadsEndWithTheLastUserOfTheirTeam) {
-  // No other test has a team of this size.
+  // No other test has a group of this size.
   constexpr int kThreads = 13;
   const int before = NumThreads();
   const int64_t others = NumTeamThreads();
   {
-    const TeamUser first(kThreads);
+    const ThreadGroupUser first(kThreads);
     {
-      const TeamUser second(kThreads);
+      const ThreadGroupUser second(kThreads);
       SetNumThreads(kThreads);
       ParallelFor(1 << 10, 1, [](int64_t, int64_t) {});
     }

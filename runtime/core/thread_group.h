@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ATTNRUN_CORE_TEAM_H_
-#define ATTNRUN_CORE_TEAM_H_
+#ifndef ATTNRUN_CORE_THREAD_GROUP_H_
+#define ATTNRUN_CORE_THREAD_GROUP_H_
 
 #include <atomic>
 #include <cstdint>
@@ -17,23 +17,23 @@ namespace attnrun {
 
 // A fixed set of threads that share the work of one caller at a time. After a Run they spin for
 // some tens of microseconds, since the next Run often follows, and then sleep.
-class Team {
+class ThreadGroup {
  public:
   // Starts threads - 1 threads, or as many as the system allows. They bear the name "attnrun" and
   // take no signals of the process.
-  explicit Team(int threads);
+  explicit ThreadGroup(int threads);
   // Ends the threads. No Run may be under way.
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ~ThreadGroup();
+  ThreadGroup(const ThreadGroup&) = delete;
+  ThreadGroup& operator=(const ThreadGroup&) = delete;
 
   // Those that the system allowed, the caller of Run among them.
   int num_started() const { return static_cast<int>(threads_.size()) + 1; }
 
   // Calls body(piece) once for each piece in [0, pieces), on the calling thread and on those of the
-  // team, and returns when all calls have ended. Each thread owns a run of pieces, works through it
-  // in order, and then takes pieces from the end of other threads' runs. The caller never waits for
-  // a thread that has not begun. Rethrows the first exception that left a body.
+  // group, and returns when all calls have ended. Each thread owns a run of pieces, works through
+  // it in order, and then takes pieces from the end of other threads' runs. The caller never waits
+  // for a thread that has not begun. Rethrows the first exception that left a body.
   void Run(int pieces, absl::FunctionRef<void(int)> body);
 
  private:
@@ -53,7 +53,7 @@ class Team {
 
   const int num_threads_;
   const std::unique_ptr<Pieces[]> pieces_;
-  // Counts the Runs; the team's threads sleep on it.
+  // Counts the Runs; the group's threads sleep on it.
   std::atomic<uint32_t> works_ = 0;
   std::atomic<bool> ended_ = false;
   // Pieces that have not ended; the caller of Run sleeps on it.
@@ -64,34 +64,34 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-// The teams of one size in this process.
-struct TeamsOfSize;
+// The groups of one size in this process.
+struct GroupsOfSize;
 
-// A team of this many threads, for exclusive use while the lease exists. A child made by fork() gets
-// new ones.
-class TeamLease {
+// A group of this many threads, for exclusive use while the lease exists. A child made by fork()
+// gets new ones.
+class ThreadGroupLease {
  public:
-  explicit TeamLease(int threads);
-  ~TeamLease();
-  TeamLease(const TeamLease&) = delete;
-  TeamLease& operator=(const TeamLease&) = delete;
+  explicit ThreadGroupLease(int threads);
+  ~ThreadGroupLease();
+  ThreadGroupLease(const ThreadGroupLease&) = delete;
+  ThreadGroupLease& operator=(const ThreadGroupLease&) = delete;
 
-  Team* operator->() const { return team_.front().get(); }
+  ThreadGroup* operator->() const { return group_.front().get(); }
 
  private:
-  TeamsOfSize* of_size_ = nullptr;
-  // One team, in the node that it has among the idle ones.
-  std::list<std::unique_ptr<Team>> team_;
+  GroupsOfSize* of_size_ = nullptr;
+  // One group, in the node that it has among the idle ones.
+  std::list<std::unique_ptr<ThreadGroup>> group_;
 };
 
-// Teams wait for their next lease. When the last of the TeamUsers of one size is destroyed, the
-// waiting teams of that size end.
-class TeamUser {
+// Groups wait for their next lease. When the last of the ThreadGroupUsers of one size is destroyed,
+// the waiting groups of that size end.
+class ThreadGroupUser {
  public:
-  explicit TeamUser(int threads);
-  ~TeamUser();
-  TeamUser(const TeamUser&) = delete;
-  TeamUser& operator=(const TeamUser&) = delete;
+  explicit ThreadGroupUser(int threads);
+  ~ThreadGroupUser();
+  ThreadGroupUser(const ThreadGroupUser&) = delete;
+  ThreadGroupUser& operator=(const ThreadGroupUser&) = delete;
 
  private:
   const int threads_;
@@ -99,4 +99,4 @@ class TeamUser {
 
 }  // namespace attnrun
 
-#endif  // ATTNRUN_CORE_TEAM_H_
+#endif  // ATTNRUN_CORE_THREAD_GROUP_H_
