@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/types/span.h"
 #include "core/hash_map.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -277,10 +278,10 @@ std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
 
 // Adds the value, which is computed by a node that only moves elements, to the trace of that node's
 // first input.
-void AppendMoved(Value* value, std::vector<Traced> above, Facts& facts,
+void AppendMoved(Value* value, absl::Span<const Traced> above, Facts& facts,
                  std::vector<Traced>& result) {
   const Step step(*value->producer(), *value, facts);
-  for (Traced& traced : above) {
+  for (const Traced& traced : above) {
     auto view = step.Apply(traced.view);
     if (view.has_value()) result.push_back({traced.base, *std::move(view), traced.scale});
   }
@@ -318,12 +319,11 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow) {
   return TraceTo(value, facts, follow, kMaxTraceDepth);
 }
 
-std::vector<Traced> ExtendedTrace(Value* value, std::vector<Traced> above, Facts& facts) {
+std::vector<Traced> ExtendedTrace(Value* value, absl::Span<const Traced> above, Facts& facts) {
   const std::vector<SymInt>* dims = facts.DimsOf(value);
   if (dims == nullptr) return {};
-  if (above.size() > kMaxTraceDepth) above.resize(kMaxTraceDepth);
   std::vector<Traced> result = {{value, View::Dense(*dims), 1}};
-  AppendMoved(value, std::move(above), facts, result);
+  AppendMoved(value, above.first(std::min<size_t>(above.size(), kMaxTraceDepth)), facts, result);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "graph/graph.h"
 #include "optimizer/analysis/facts.h"
 #include "optimizer/analysis/view.h"
@@ -42,7 +43,7 @@ std::vector<Traced> Trace(Value* value, Facts& facts, Follow follow = {});
 
 // The same, given the trace `above` of the first input of the value's producer, so that the trace
 // of each value of a long chain costs one step. Precondition: MovesElements(*value->producer()).
-std::vector<Traced> ExtendedTrace(Value* value, std::vector<Traced> above, Facts& facts);
+std::vector<Traced> ExtendedTrace(Value* value, absl::Span<const Traced> above, Facts& facts);
 
 // The node's output as a view of a base, given the node's first input as `view` of that base;
 // nullopt where it is no view. Precondition: MovesElements.

@@ -16,7 +16,7 @@ namespace {
 
 // True if no element can be below `floor`, which a choice between two numbers shows.
 bool IsAtLeast(const ScoreBias& bias, double floor) {
-  if (bias.closed.has_value()) return *bias.closed * bias.factor >= floor;
+  if (bias.mask_value.has_value()) return *bias.mask_value * bias.factor >= floor;
   const Node* where = bias.operand.value->producer();
   for (int i = 0; i < 4 && where != nullptr && MovesElements(*where); ++i) {
     where = where->input(0)->producer();
@@ -32,11 +32,11 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
 // excludes a key. It is not added: a key that is masked twice is no lower than others, and a row
 // may have no others.
 Value* MaskedSum(Patch& patch, Value* mask, const ScoreBias& bias, Value* sum, DataType type) {
-  Value* open = sum != nullptr ? sum : patch.Constant("open", FromDoubles(type, {}, {0.0}));
-  Value* closed = patch.Constant(
-      "closed", FromDoubles(type, {}, {bias.closed.value_or(-INFINITY) * bias.factor}));
-  if (bias.negated) std::swap(open, closed);
-  return patch.Op("Where", {mask, open, closed});
+  Value* unmasked = sum != nullptr ? sum : patch.Constant("unmasked", FromDoubles(type, {}, {0.0}));
+  Value* masked = patch.Constant(
+      "masked", FromDoubles(type, {}, {bias.mask_value.value_or(-INFINITY) * bias.factor}));
+  if (bias.negated) std::swap(unmasked, masked);
+  return patch.Op("Where", {mask, unmasked, masked});
 }
 
 // An operand that broadcasts to the scores of the graph so that it broadcasts to [B,N,S,T]. Extents
@@ -59,9 +59,9 @@ ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, const HeadA
         "Mul", {of.operand.value, patch.Constant("factor", FromDoubles(type, {}, {of.factor}))});
   };
   const auto joins = [&](const ScoreBias& next) {
-    return !next.closed.has_value() && next.operand.scores == bias.operand.scores;
+    return !next.mask_value.has_value() && next.operand.scores == bias.operand.scores;
   };
-  if (bias.operand.scores == axes.view || bias.closed.has_value()) return bias;
+  if (bias.operand.scores == axes.view || bias.mask_value.has_value()) return bias;
   for (; i < scores.biases.size() && i != scores.floored && joins(scores.biases[i]); ++i) {
     bias.operand.value = patch.Op("Add", {scaled(bias), scaled(scores.biases[i])});
     bias.factor = 1;
@@ -72,7 +72,7 @@ ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, const HeadA
 // The type of the sum. Masks take that of the biases, one of which follows them.
 DataType TypeOfBiases(const Scores& scores, Facts& facts) {
   for (const ScoreBias& bias : scores.biases) {
-    if (!bias.closed.has_value()) return facts.TypeOf(bias.operand.value);
+    if (!bias.mask_value.has_value()) return facts.TypeOf(bias.operand.value);
   }
   return DataType::kFloat;
 }
@@ -88,7 +88,7 @@ Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadA
     Value* value = ToHeadAxes(patch, facts, bias.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
-    if (bias.closed.has_value()) {
+    if (bias.mask_value.has_value()) {
       sum = MaskedSum(patch, value, bias, sum, type);
     } else {
       if (bias.factor != 1) {

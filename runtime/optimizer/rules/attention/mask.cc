@@ -55,13 +55,13 @@ std::optional<std::vector<SymInt>> ScoresDims(const Node& node, Facts& facts) {
   return outputs[1].dims;
 }
 
-// A bias that is `open` where the condition holds and the number `closed` where it masks.
+// A bias that is `unmasked` where the condition holds and the number `mask_value` where it masks.
 struct ChosenBias {
   Condition condition;
-  Value* open = nullptr;
-  double closed = 0;
+  Value* unmasked = nullptr;
+  double mask_value = 0;
 
-  bool IsZero() const { return UniformOf(open) == 0.0; }
+  bool IsZero() const { return UniformOf(unmasked) == 0.0; }
 };
 
 std::optional<ChosenBias> AsChosen(const Value* bias) {
@@ -71,7 +71,7 @@ std::optional<ChosenBias> AsChosen(const Value* bias) {
   // The lower of two numbers masks.
   for (const int side : {1, 2}) {
     const auto number = UniformOf(where->input(side));
-    if (!number.has_value() || (chosen.has_value() && chosen->closed <= *number)) continue;
+    if (!number.has_value() || (chosen.has_value() && chosen->mask_value <= *number)) continue;
     chosen = ChosenBias{{where->input(0), side == 1}, where->input(3 - side), *number};
   }
   return chosen;
@@ -122,15 +122,15 @@ class MaskSimplification {
   // score by the number. In a bias that holds nothing but this number and another, the lowest
   // number of float16 suffices: adding it absorbs scores below 16, half its distance to its
   // neighbor.
-  bool SwallowsAlone(double number) const {
+  bool AbsorbsAlone(double number) const {
     constexpr double kLeastHalf = -65504;
     const DataType type = facts_.TypeOf(node_->input(ops::FusedAttention::kQuery));
-    return Swallows(number) || (type == DataType::kFloat16 && number <= kLeastHalf);
+    return Absorbs(number) || (type == DataType::kFloat16 && number <= kLeastHalf);
   }
 
-  bool ClosesAsMasksDo(const ChosenBias& bias) const {
-    const auto value = static_cast<float>(bias.closed);
-    if (static_cast<double>(value) != bias.closed) return false;
+  bool HasMaskValueOfOthers(const ChosenBias& bias) const {
+    const auto value = static_cast<float>(bias.mask_value);
+    if (static_cast<double>(value) != bias.mask_value) return false;
     const bool masks = inputs_[ops::FusedAttention::kMask] != nullptr || HasPositions();
     constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
     return !masks || AttributeOr(*node_, "mask_value", kMinusInfinity) == value;
@@ -151,9 +151,9 @@ class MaskSimplification {
       auto chosen = AsChosen(bias);
       return chosen.has_value() ? chosen : ChosenBehindView(bias);
     }
-    if (!SwallowsAlone(*number)) return std::nullopt;
-    Value* closed = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
-    return ChosenBias{{closed, true}, Number(*bias, 0), *number};
+    if (!AbsorbsAlone(*number)) return std::nullopt;
+    Value* masked = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    return ChosenBias{{masked, true}, Number(*bias, 0), *number};
   }
 
   // A view of a choice between two numbers is a choice by the view of the condition.
@@ -161,7 +161,7 @@ class MaskSimplification {
     const Node* view = bias->producer();
     if (view == nullptr || !ops::TraitsOf(*view).rearranges) return std::nullopt;
     auto chosen = AsChosen(view->input(0));
-    if (!chosen.has_value() || !UniformOf(chosen->open).has_value()) return std::nullopt;
+    if (!chosen.has_value() || !UniformOf(chosen->unmasked).has_value()) return std::nullopt;
     // A condition that is broadcast to the choice has other axes.
     const std::vector<SymInt>* dims = facts_.DimsOf(view->input(0));
     const std::vector<SymInt>* own = facts_.DimsOf(chosen->condition.value);
@@ -172,8 +172,8 @@ class MaskSimplification {
     return chosen;
   }
 
-  void CloseAs(const ChosenBias& chosen) {
-    attributes_["mask_value"] = static_cast<float>(chosen.closed);
+  void AddMask(const ChosenBias& chosen) {
+    attributes_["mask_value"] = static_cast<float>(chosen.mask_value);
     masks_.push_back(chosen.condition);
   }
 
@@ -185,10 +185,10 @@ class MaskSimplification {
     if (!IsOp(add, "Add")) return;
     for (const int side : {0, 1}) {
       const auto chosen = Chosen(Source(add->input(side)));
-      if (!chosen.has_value() || !chosen->IsZero() || !Swallows(chosen->closed)) continue;
-      if (!ClosesAsMasksDo(*chosen)) continue;
+      if (!chosen.has_value() || !chosen->IsZero() || !Absorbs(chosen->mask_value)) continue;
+      if (!HasMaskValueOfOthers(*chosen)) continue;
       if (!IsOrdinary(add->input(1 - side), facts_, kLarge)) continue;
-      CloseAs(*chosen);
+      AddMask(*chosen);
       bias = Source(add->input(1 - side));
       return;
     }
@@ -197,20 +197,20 @@ class MaskSimplification {
   void ReadBias(Value*& bias) {
     const auto chosen = Chosen(bias);
     if (!chosen.has_value()) return;
-    if (masks_.empty() && SwallowsAlone(chosen->closed) && ClosesAsMasksDo(*chosen)) {
-      CloseAs(*chosen);
-      bias = chosen->IsZero() ? nullptr : Source(chosen->open);
+    if (masks_.empty() && AbsorbsAlone(chosen->mask_value) && HasMaskValueOfOthers(*chosen)) {
+      AddMask(*chosen);
+      bias = chosen->IsZero() ? nullptr : Source(chosen->unmasked);
       return;
     }
-    const auto number = UniformOf(chosen->open);
+    const auto number = UniformOf(chosen->unmasked);
     if (!number.has_value()) return;
     const UnmaskedKeys keys = ReadMask({chosen->condition}, scores_, false, facts_);
     if (!keys.simpler) return;
     Value* condition = AllOf(patch_, keys.rest);
-    Value* open = Number(*bias, *number);
+    Value* unmasked = Number(*bias, *number);
     bias = condition == nullptr
-               ? open
-               : patch_.Op("Where", {condition, open, Number(*bias, chosen->closed)});
+               ? unmasked
+               : patch_.Op("Where", {condition, unmasked, Number(*bias, chosen->mask_value)});
     if (condition == nullptr && chosen->IsZero()) bias = nullptr;
   }
 

@@ -60,8 +60,8 @@ class MaskedSoftmax {
       return patch.Constant(name, FromDoubles(type, {}, {value}));
     };
     Value* mask = AsBool(mask_, patch);
-    constexpr double kClosed = -std::numeric_limits<double>::infinity();
-    Value* scores = patch.Op("Where", {mask, scores_, number("closed", kClosed)});
+    constexpr double kMasked = -std::numeric_limits<double>::infinity();
+    Value* scores = patch.Op("Where", {mask, scores_, number("masked", kMasked)});
     Value* p = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax_->name());
     if (*empty_row == EmptyRow::kZero) p = patch.Op("Where", {mask, p, number("none", 0)});
     if (*empty_row == EmptyRow::kZeroAlsoForNan) {

@@ -50,12 +50,12 @@ Value* SkipGuard(Value* probabilities, Probabilities& result, Facts& facts) {
   return guarded;
 }
 
-// True if a key that the mask leaves may have a score as low as those that it closes, since a bias
-// masks, too. Where all keys that such a bias leaves are closed, a finite mask value gives them all
-// the weight, and the row 0; closed by -inf, they would leave the weight to others.
+// True if a key that the mask leaves may have a score as low as those that it masks, since a bias
+// masks, too. Where all keys that such a bias leaves are masked, a finite mask value gives them all
+// the weight, and the row 0; masked by -inf, they would leave the weight to others.
 bool BiasMayMask(const Scores& scores, Facts& facts) {
   const auto may_mask = [&](const ScoreBias& bias) {
-    return bias.closed.value_or(0) < -kLargeScore || !IsOrdinary(bias.operand.value, facts);
+    return bias.mask_value.value_or(0) < -kLargeScore || !IsOrdinary(bias.operand.value, facts);
   };
   return !std::isinf(scores.mask_value) && absl::c_any_of(scores.biases, may_mask);
 }

@@ -20,7 +20,7 @@ namespace {
 // mask value that absorbs scores may as well be a bias itself. Returns false for other mask values.
 bool MasksBecomeBiases(Scores& scores) {
   if (scores.masks.empty() || !std::isfinite(scores.mask_value)) return true;
-  if (!Swallows(scores.mask_value)) return false;
+  if (!Absorbs(scores.mask_value)) return false;
   for (const Scores::Mask& mask : scores.masks) {
     scores.biases.push_back({mask.operand, 1, scores.mask_value, mask.negated});
   }
@@ -70,7 +70,7 @@ class Ordinary {
 
 bool IsMaskValue(double number) { return number < std::numeric_limits<double>::infinity(); }
 
-bool Swallows(double number) { return number <= -1e30; }
+bool Absorbs(double number) { return number <= -1e30; }
 
 bool IsOrdinary(const Value* value, Facts& facts, double large) {
   return Ordinary(large, facts).Holds(value);
@@ -119,7 +119,7 @@ bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& wh
                        " scores that are already masked with ", scores.mask_value);
     return false;
   }
-  if (scores.biases_last || (scores.shifted && !Swallows(number))) return false;
+  if (scores.biases_last || (scores.shifted && !Absorbs(number))) return false;
   scores.mask_value = number;
   scores.masks.push_back(std::move(mask));
   return true;
@@ -128,7 +128,7 @@ bool MaskScores(Scores& scores, Scores::Mask mask, double number, const Node& wh
 bool KeepScores(Scores& scores, ScoreTerm kept, Facts& facts) {
   // 0 times a bias of -inf is NaN.
   const auto may_mask = [&](const ScoreBias& bias) {
-    return bias.closed.has_value() || !IsOrdinary(bias.operand.value, facts);
+    return bias.mask_value.has_value() || !IsOrdinary(bias.operand.value, facts);
   };
   if (!scores.masks.empty() || scores.shifted || scores.biases_last || scores.floored > 0) {
     return false;
@@ -139,18 +139,18 @@ bool KeepScores(Scores& scores, ScoreTerm kept, Facts& facts) {
   return true;
 }
 
-bool IsClosing(Scores& scores, const Value* term, double sign) {
-  double closed = 0;
+bool AddsMaskValue(Scores& scores, const Value* term, double sign) {
+  double number = 0;
   const Node* product = term->producer();
   const bool masked = scores.masks.size() == 1 && scores.masks[0].is_number;
   if (!masked || scores.biases_last || product == nullptr) return false;
-  const Value* inverse = ScaledOperand(*product, closed);
+  const Value* inverse = ScaledOperand(*product, number);
   const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
   if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||
       difference->input(1) != scores.masks[0].operand.value) {
     return false;
   }
-  scores.mask_value += sign * closed;
+  scores.mask_value += sign * number;
   return std::isfinite(scores.mask_value);
 }
 

@@ -12,7 +12,7 @@
 //   scores * factor                                            ScaleScores
 //   cap * tanh(scores / cap)                                   CapScores
 //   Where(mask, scores, mask_value)                            MaskScores
-//   scores * b + mask_value * (1 - b), where b is 1 or 0       KeepScores, then IsClosing
+//   scores * b + mask_value * (1 - b), where b is 1 or 0       KeepScores, then AddsMaskValue
 //   Max(scores + bias, mask_value)                             FloorScores
 //
 // The functions record the step in `Scores`. They return false if it does not combine with an
@@ -24,7 +24,7 @@ namespace attnrun::opt {
 bool IsMaskValue(double number);
 
 // True if adding the number absorbs any score: its size is near that of the lowest float.
-bool Swallows(double number);
+bool Absorbs(double number);
 
 // The scores of a model are smaller than this; constants of its size mask.
 inline constexpr double kLargeScore = 1e3;
@@ -54,7 +54,7 @@ bool KeepScores(Scores& scores, ScoreTerm kept, Facts& facts);
 // True if `term` is mask_value * (1 - b) for the factor b that KeepScores recorded; `sign` times
 // the mask value is then added to the recorded one. GPT and GPT-2 masked like this before they used
 // Where.
-bool IsClosing(Scores& scores, const Value* term, double sign);
+bool AddsMaskValue(Scores& scores, const Value* term, double sign);
 
 // Records max(scores + biases, floor), as in XGLM, with a floor so low that only masked scores
 // reach it.

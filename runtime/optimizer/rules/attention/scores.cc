@@ -121,7 +121,7 @@ class ScoreWalk {
       if (!Fills(node->input(side), dims)) continue;
       Result scores = Find(node->input(side), steps - 1);
       if (!scores.has_value()) continue;
-      if (IsClosing(*scores, bias, 1)) return Pass(node, std::move(scores));
+      if (AddsMaskValue(*scores, bias, 1)) return Pass(node, std::move(scores));
       if (!TakesBias(*scores, *node, why_)) return std::nullopt;
       scores->biases.push_back({{bias, scores->view}, 1, {}});
       return Pass(node, std::move(scores));
@@ -159,7 +159,7 @@ class ScoreWalk {
     }
     Result scores = Find(node->input(0), steps - 1);
     if (!scores.has_value() || !Fills(node->input(0), dims)) return Between(*node);
-    if (IsClosing(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
+    if (AddsMaskValue(*scores, node->input(1), -1)) return Pass(node, std::move(scores));
     if (!TakesBias(*scores, *node, why_)) return std::nullopt;
     scores->biases.push_back({{node->input(1), scores->view}, -1, {}});
     return Pass(node, std::move(scores));
@@ -197,7 +197,7 @@ class ScoreWalk {
     if (node->inputs().size() != 2) return Between(*node);
     for (const int side : {0, 1}) {
       const auto floor = UniformOf(node->input(1 - side));
-      if (!Swallows(floor.value_or(0)) || !Fills(node->input(side), dims)) continue;
+      if (!Absorbs(floor.value_or(0)) || !Fills(node->input(side), dims)) continue;
       return Through(node, node->input(side), steps,
                      [&](Scores& scores) { return FloorScores(scores, *floor); });
     }
@@ -208,7 +208,7 @@ class ScoreWalk {
   Result Clipped(Node* node, const std::vector<SymInt>& dims, int steps) {
     const Value* least = node->input(1);
     const auto floor = least == nullptr ? std::nullopt : UniformOf(least);
-    if (node->input(2) != nullptr || !Swallows(floor.value_or(0)) || !Fills(node->input(0), dims)) {
+    if (node->input(2) != nullptr || !Absorbs(floor.value_or(0)) || !Fills(node->input(0), dims)) {
       return Between(*node);
     }
     return Through(node, node->input(0), steps,

@@ -32,12 +32,12 @@ struct Sinks {
   std::vector<Node*> nodes;
 };
 
-// A bias, added to the scores times `factor`. If `closed` is set, the operand is a bool mask, and
-// the bias is 0 where it lets a key through and `closed` elsewhere.
+// A bias, added to the scores times `factor`. If `mask_value` is set, the operand is a bool mask,
+// and the bias is 0 where it lets a key through and `mask_value` elsewhere.
 struct ScoreBias {
   ScoreTerm operand;
   double factor = 1;
-  std::optional<double> closed = {};
+  std::optional<double> mask_value = {};
   bool negated = false;
 };
 

@@ -47,7 +47,7 @@ float LeastScore(const Scores& scores, Facts& facts) {
   for (const ScoreBias& bias : scores.biases) {
     int left = 32;
     const auto lowest =
-        bias.closed.has_value() ? bias.closed : LeastOf(bias.operand.value, facts, left);
+        bias.mask_value.has_value() ? bias.mask_value : LeastOf(bias.operand.value, facts, left);
     if (!lowest.has_value()) return -INFINITY;
     least += std::min(*lowest * bias.factor, 0.0);
   }

@@ -268,7 +268,7 @@ class Tracer {
   const std::vector<Traced>& Trace(Value* value, Facts& facts) {
     const Node& node = *value->producer();
     const bool extends = !last_.empty() && node.input(0) == last_[0].base && MovesElements(node);
-    last_ = extends ? ExtendedTrace(value, std::move(last_), facts) : opt::Trace(value, facts);
+    last_ = extends ? ExtendedTrace(value, last_, facts) : opt::Trace(value, facts);
     return last_;
   }
 
