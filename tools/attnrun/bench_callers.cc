@@ -157,14 +157,10 @@ void PrintRowsJson(const std::vector<CallersRow>& rows, int threads) {
 
 absl::StatusOr<int> BenchCallers(const Options& options, PreparedModel& model) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Request> requests, RunAlone(options, model));
-  std::vector<CallersRow> rows;
-  for (const int count : options.callers) {
-    absl::StatusOr<CallersRow> row = MeasureRow(options, model, requests, count);
-    if (WasInterrupted() && !row.ok() && !rows.empty()) break;
-    if (!row.ok()) return row.status();
-    rows.push_back(*std::move(row));
-    if (WasInterrupted()) break;
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<CallersRow> rows,
+                           MeasureEach(options.callers, [&](int count) {
+                             return MeasureRow(options, model, requests, count);
+                           }));
   if (options.json) {
     PrintRowsJson(rows, model.session.threads());
   } else {

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/model_run.h"
 #include "tools/attnrun/options.h"
 
@@ -20,6 +22,22 @@ absl::StatusOr<std::vector<absl::Duration>> MeasureRuns(const Options& options,
                                                         const PreparedModel& model,
                                                         std::chrono::milliseconds time,
                                                         const std::string& what);
+
+// Calls measure(item) for each item and returns what it measured; after Ctrl+C what it measured
+// until then, if that is anything.
+template <typename Item, typename Measure>
+auto MeasureEach(const std::vector<Item>& items, Measure measure)
+    -> absl::StatusOr<std::vector<typename decltype(measure(items[0]))::value_type>> {
+  std::vector<typename decltype(measure(items[0]))::value_type> rows;
+  for (const Item& item : items) {
+    auto row = measure(item);
+    if (WasInterrupted() && !row.ok() && !rows.empty()) break;
+    if (!row.ok()) return row.status();
+    rows.push_back(*std::move(row));
+    if (WasInterrupted()) break;
+  }
+  return rows;
+}
 
 double PercentileMs(const std::vector<absl::Duration>& times, double percent);
 

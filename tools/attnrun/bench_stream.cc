@@ -46,16 +46,12 @@ absl::StatusOr<std::vector<double>> RunPass(const Options& options,
                                             const std::vector<int64_t>& extents,
                                             PreparedModel& model) {
   Progress progress;
-  std::vector<double> ratios;
-  for (const int64_t extent : extents) {
-    progress.Show(absl::StrCat("request ", ratios.size() + 1, " of ", extents.size()));
+  int request = 0;
+  return MeasureEach(extents, [&](int64_t extent) -> absl::StatusOr<double> {
+    progress.Show(absl::StrCat("request ", ++request, " of ", extents.size()));
     ATTNRUN_RETURN_IF_ERROR(SetExtent(options, options.stream->dim, extent, model));
-    const absl::StatusOr<double> ratio = TimeRatio(options, model);
-    if (WasInterrupted() && !ratios.empty()) break;
-    if (!ratio.ok()) return ratio.status();
-    ratios.push_back(*ratio);
-  }
-  return ratios;
+    return TimeRatio(options, model);
+  });
 }
 
 absl::StatusOr<Report> Measure(const Options& options, PreparedModel& model) {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_format.h"
 #include "core/status.h"
 #include "tools/attnrun/bench_modes.h"
-#include "tools/attnrun/interrupt_guard.h"
 #include "tools/attnrun/json.h"
 #include "tools/attnrun/table.h"
 
@@ -58,17 +57,15 @@ absl::Status SetExtent(const Options& options, const std::string& dim, int64_t e
 }
 
 absl::Status BenchSweep(const Options& options, PreparedModel& model) {
-  std::vector<SweepRow> rows;
-  for (const int64_t extent : options.sweep->extents) {
+  const auto measure = [&](int64_t extent) -> absl::StatusOr<SweepRow> {
     ATTNRUN_RETURN_IF_ERROR(SetExtent(options, options.sweep->dim, extent, model));
     const std::string what = absl::StrCat(options.sweep->dim, " ", extent, ": ");
-    absl::StatusOr<std::vector<absl::Duration>> times =
-        MeasureRuns(options, model, kTimePerExtent, what);
-    if (WasInterrupted() && !times.ok() && !rows.empty()) break;
-    if (!times.ok()) return times.status();
-    rows.push_back({extent, *std::move(times)});
-    if (WasInterrupted()) break;
-  }
+    ATTNRUN_ASSIGN_OR_RETURN(std::vector<absl::Duration> times,
+                             MeasureRuns(options, model, kTimePerExtent, what));
+    return SweepRow{extent, std::move(times)};
+  };
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows,
+                           MeasureEach(options.sweep->extents, measure));
   if (options.json) {
     PrintRowsJson(options.sweep->dim, rows);
   } else {

@@ -13,7 +13,9 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = true; };
   action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, &before_);
+  sigaction(SIGINT, nullptr, &before_);
+  // A shell's background job ignores it.
+  if (before_.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
 }
 
 InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }

@@ -78,7 +78,7 @@ class Step {
     auto axes = SliceAxes(starts.has_value() ? starts->size() : 0);
     auto steps = KnownInts(node_, "steps", 4, facts_);
     if (!starts.has_value() || !axes.has_value()) return std::nullopt;
-    if (node_.input(4) == nullptr) steps.emplace(axes->size(), 1);
+    if (!steps.has_value() && node_.input(4) == nullptr) steps.emplace(axes->size(), 1);
     if (!steps.has_value() || steps->size() != axes->size()) return std::nullopt;
     return Cut{*std::move(starts), *std::move(axes), *std::move(steps)};
   }
