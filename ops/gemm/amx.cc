@@ -70,27 +70,20 @@ ATTNRUN_AMX void Multiply(const AmxProduct& p) {
   const uint8_t* a = p.a;
   const uint8_t* b = p.b;
   const uint8_t* next = p.next;
-  uint8_t* target = p.target;
-  const uint8_t* residual = p.residual;
+  AmxCompanion* const companion = p.companion;
   for (int64_t step = 0; step < p.steps; ++step, a += kAmxTileBytes, b += kAmxPanelBytes) {
     for (int64_t i = 0; i < p.lines; ++i, next += kAmxStepBytes) {
       _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
     }
-    for (int64_t i = 0; i < p.target_rows; ++i, target += p.target_stride) {
-      __builtin_prefetch(target, 1);
-      __builtin_prefetch(target + kAmxStepBytes, 1);
-      if (residual == nullptr) continue;
-      __builtin_prefetch(residual);
-      __builtin_prefetch(residual + kAmxStepBytes);
-      residual += p.residual_stride;
-    }
-    _tile_loadd(4, a, kAmxStepBytes);
+    if (companion != nullptr) companion->Step();
+    // A passes through the first-level cache once for each panel, and must not evict B there.
+    _tile_stream_loadd(4, a, kAmxStepBytes);
     _tile_loadd(6, b, kRow);
     ATTNRUN_MULTIPLY(0, 4, 6)
     _tile_loadd(7, b + kAmxStepBytes, kRow);
     ATTNRUN_MULTIPLY(1, 4, 7)
     if (kTwo) {
-      _tile_loadd(5, a + p.a_stride, kAmxStepBytes);
+      _tile_stream_loadd(5, a + p.a_stride, kAmxStepBytes);
       ATTNRUN_MULTIPLY(2, 5, 6)
       ATTNRUN_MULTIPLY(3, 5, 7)
     }

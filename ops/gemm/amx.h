@@ -40,6 +40,29 @@ class AmxScope {
   ~AmxScope();
 };
 
+// Work for the vector units, cut into pieces. Tiles are multiplied by a unit of their own, so that a
+// piece between two steps costs little time beside the next steps.
+class AmxCompanion {
+ public:
+  virtual ~AmxCompanion() = default;
+
+  // A step begins. Every `interval` steps, counted over all products, a piece is done.
+  void Step() {
+    if (--steps_left_ > 0) return;
+    steps_left_ = interval_;
+    DoPiece();
+  }
+
+ protected:
+  void SetInterval(int64_t steps) { interval_ = steps_left_ = steps; }
+
+ private:
+  virtual void DoPiece() = 0;
+
+  int64_t interval_ = 1;
+  int64_t steps_left_ = 1;
+};
+
 // One or two blocks of 16 rows of A times one panel of B.
 struct AmxProduct {
   // [steps, 16, 64 bytes], the second block `a_stride` bytes after the first.
@@ -58,14 +81,8 @@ struct AmxProduct {
   // Memory that is read after this product, to be prefetched: `lines` lines of 64 bytes per step.
   const uint8_t* next;
   int64_t lines;
-  // Rows of two lines each that are written after this product, to be prefetched, `target_rows` per
-  // step; null for none.
-  uint8_t* target;
-  int64_t target_stride;
-  // As `target`, but read.
-  const uint8_t* residual;
-  int64_t residual_stride;
-  int64_t target_rows;
+  // Done between the steps, if it is not null.
+  AmxCompanion* companion;
 };
 
 // Every sum is a chain along K in an order that depends on nothing else.

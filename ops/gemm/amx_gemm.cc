@@ -2,6 +2,8 @@
 #include "ops/gemm/amx_gemm.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
@@ -9,6 +11,7 @@
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/scratch.h"
+#include "ops/tensors/index_range.h"
 
 namespace attnrun::ops {
 namespace {
@@ -16,7 +19,7 @@ namespace {
 // Bytes of A that are packed at once and then multiplied by all panels: a quarter of the
 // second-level cache of the processors that have AMX (2 MB), which also holds C, sums and the
 // panels in use. Up to half of it for 128 rows, since B is read again for the next rows.
-constexpr int64_t kBytesAtOnce = 1 << 19;
+constexpr int64_t kBytesAtOnce = 1 << 20;
 constexpr int64_t kMostBytesAtOnce = 1 << 20;
 constexpr int64_t kWorthwhilePairs = 4;
 // Steps of K for which all rows are multiplied before the next ones: a panel's part of 24 KB, which
@@ -39,97 +42,203 @@ struct PackedRows {
   int64_t count;
 };
 
-class TileProduct {
+// What all threads share: the rows of A that are packed, times B.
+struct TileProduct {
+  const AmxMatrix& b;
+  const AmxOutput output;
+  PackedRows a = {};
+
+  // Bytes of 16 rows of A.
+  int64_t BlockBytes() const { return std::max<int64_t>(b.steps * kAmxTileBytes, 1); }
+  int64_t Panels() const { return DivCeil(b.columns, kAmxPanelWidth); }
+  int64_t Blocks() const { return DivCeil(a.count, kAmxRows); }
+  const uint8_t* Panel(int64_t panel) const { return b.panels + panel * b.panel_bytes; }
+};
+
+// Hands out panels to threads, as runs of adjacent ones. Thread t begins with the t-th of the first
+// runs, which are most of the panels: then it is known which ones to prefetch for it, and what it
+// wrote for one product is in its cache for the next. Short runs follow, for threads that are early.
+class PanelQueue {
  public:
-  TileProduct(const AmxMatrix& b, const AmxTarget& target,
-              absl::FunctionRef<void(const AmxSums&)> finish)
-      : b_(b), target_(target), finish_(finish), panels_(DivCeil(b.columns, kAmxPanelWidth)) {}
+  PanelQueue(int64_t panels, int threads)
+      : panels_(panels),
+        threads_(threads),
+        first_run_(threads == 1 ? panels : DivCeil(panels * 3, int64_t{threads} * 4)),
+        run_(DivCeil(first_run_, kShortRuns)),
+        next_(first_run_ * threads) {}
 
-  // Multiplies the rows of `a`.
-  void Run(const PackedRows& a) const {
-    const int64_t work = std::max<int64_t>(PanelBytes() * DivCeil(a.count, kAmxRows), 1);
-    ParallelFor(panels_, DivCeil(kLeastPerRange, work), [&](int64_t begin, int64_t end) {
-      const AmxScope scope;
-      for (int64_t panel = begin; panel < end && !Interrupted(); ++panel) RunPanel(a, panel);
-    });
+  int64_t panels() const { return panels_; }
+  int threads() const { return threads_; }
+  IndexRange FirstRun(int64_t thread) const {
+    return {thread * first_run_, (thread + 1) * first_run_};
   }
-
-  // Prefetches a part of the panel with which the thread that packs blocks [begin, end) of `count`
-  // will begin: it would wait for that panel alone, since nothing is multiplied before it.
-  void PrefetchPanelAt(int64_t begin, int64_t end, int64_t count) const {
-    const int64_t threads = NumThreads();
-    const int64_t thread = begin * threads / count;
-    const uint8_t* const panel = b_.panels + panels_ * thread / threads * PanelBytes();
-    // The thread's share of the blocks, as far as this range goes.
-    const int64_t share = DivCeil(count, threads);
-    const int64_t bytes = std::min(PanelBytes(), kFirstPanelBytes);
-    const int64_t from = std::min((begin - thread * count / threads) * bytes / share, bytes);
-    const int64_t to = std::min((end - thread * count / threads) * bytes / share, bytes);
-    for (int64_t at = std::max<int64_t>(from, 0); at < to; at += kLine) {
-      __builtin_prefetch(panel + at, 0, 2);
-    }
+  IndexRange TakeRun() {
+    const int64_t begin = next_.fetch_add(run_, std::memory_order_relaxed);
+    return {begin, begin + run_};
   }
 
  private:
-  int64_t PanelBytes() const { return b_.panel_bytes; }
+  static constexpr int64_t kShortRuns = 12;
 
-  // All rows of `a` times one panel.
-  void RunPanel(const PackedRows& a, int64_t panel) const {
-    const int64_t blocks = DivCeil(a.count, kAmxRows);
-    Scratch scratch;
-    auto* const sums = scratch.AtLeast<uint32_t>(blocks * kAmxRows * kAmxPanelWidth);
-    const int64_t num_parts = std::max<int64_t>(DivCeil(b_.steps, kMostSteps), 1);
-    const EvenParts parts(b_.steps, num_parts);
-    const int64_t products = DivCeil(blocks, 2) * b_.steps;
+  const int64_t panels_;
+  const int threads_;
+  const int64_t first_run_;
+  const int64_t run_;
+  std::atomic<int64_t> next_;
+};
+
+// The panels that one thread multiplies. The sums of a panel go to C while the next panel is
+// multiplied, since the two keep different units busy.
+class PanelWorker final : private AmxCompanion {
+ public:
+  PanelWorker(const TileProduct& product, PanelQueue& queue, int64_t thread)
+      : p_(product), queue_(queue), blocks_(product.Blocks()), run_(queue.FirstRun(thread)) {
+    const int64_t numbers = blocks_ * kAmxRows * kAmxPanelWidth;
+    sums_ = scratch_.AtLeast<uint32_t>(2 * numbers);
+    other_sums_ = sums_ + numbers;
+    // A piece takes some rows to C.
+    const int64_t steps = std::max<int64_t>(DivCeil(blocks_, 2) * p_.b.steps, 1);
+    piece_rows_ = DivCeil(p_.a.count, steps);
+    SetInterval(std::max<int64_t>(steps / DivCeil(p_.a.count, piece_rows_), 1));
+  }
+
+  void Run() {
+    const AmxScope scope;
+    for (int64_t panel = Take(); panel < queue_.panels() && !Interrupted();) {
+      const int64_t following = Take();
+      Multiply(panel, following);
+      FinishRest();
+      FinishNext(panel);
+      panel = following;
+    }
+    FinishRest();
+  }
+
+ private:
+  // Rows of C that are prefetched ahead of those that are written.
+  static constexpr int64_t kRowsAhead = 16;
+
+  // The next panel, or one beyond the last.
+  int64_t Take() {
+    if (run_.begin == run_.end) run_ = queue_.TakeRun();
+    return run_.begin++;
+  }
+
+  // All rows times one panel.
+  void Multiply(int64_t panel, int64_t following) {
+    const int64_t num_parts = std::max<int64_t>(DivCeil(p_.b.steps, kMostSteps), 1);
+    const EvenParts parts(p_.b.steps, num_parts);
+    const int64_t products = DivCeil(blocks_, 2) * p_.b.steps;
     AmxProduct product = {};
-    product.a_stride = b_.steps * kAmxTileBytes;
+    product.a_stride = p_.b.steps * kAmxTileBytes;
     product.ldc = kAmxPanelWidth;
-    product.next = b_.panels + (panel + 1) * PanelBytes();
-    if (panel + 1 < panels_ && products > 0) {
-      product.lines = DivCeil(DivCeil(PanelBytes(), kAmxStepBytes), products);
+    product.companion = this;
+    if (following < queue_.panels() && products > 0) {
+      product.next = p_.Panel(following);
+      product.lines = DivCeil(DivCeil(p_.b.panel_bytes, kLine), products);
     }
     for (int64_t part = 0; part < num_parts; ++part) {
       const int64_t step = parts.Begin(part);
-      product.b = b_.panels + panel * PanelBytes() + step * kAmxPanelBytes;
+      product.b = p_.Panel(panel) + step * kAmxPanelBytes;
       product.steps = parts[part];
       product.accumulate = part > 0;
-      for (int64_t block = 0; block < blocks; block += 2) {
-        product.a = a.blocks + block * product.a_stride + step * kAmxTileBytes;
-        product.blocks = static_cast<int>(std::min<int64_t>(2, blocks - block));
-        product.sums = sums + block * kAmxRows * kAmxPanelWidth;
-        if (part + 1 == num_parts) SetTarget(a, panel, block, product);
-        MultiplyTiles(b_.type, product);
-        product.next += product.lines * product.steps * kAmxStepBytes;
-        if (part + 1 == num_parts) Finish(a, panel, block, product.sums);
+      for (int64_t block = 0; block < blocks_; block += 2) {
+        product.a = p_.a.blocks + block * product.a_stride + step * kAmxTileBytes;
+        product.blocks = static_cast<int>(std::min<int64_t>(2, blocks_ - block));
+        product.sums = sums_ + block * kAmxRows * kAmxPanelWidth;
+        MultiplyTiles(p_.b.type, product);
+        product.next += product.lines * product.steps * kLine;
       }
     }
   }
 
-  void SetTarget(const PackedRows& a, int64_t panel, int64_t block, AmxProduct& product) const {
-    const int64_t row = a.first + block * kAmxRows;
-    product.target = static_cast<uint8_t*>(target_.data) +
-                     (row * target_.ldc + panel * kAmxPanelWidth) * target_.element_bytes;
-    product.target_stride = target_.ldc * target_.element_bytes;
-    if (target_.residual.data != nullptr) {
-      product.residual =
-          reinterpret_cast<const uint8_t*>(target_.residual.at(row, panel * kAmxPanelWidth));
-      product.residual_stride = target_.residual.row_stride * static_cast<int64_t>(sizeof(float));
-    }
-    product.target_rows = DivCeil(2 * kAmxRows, std::max<int64_t>(product.steps, 1));
-  }
-
-  void Finish(const PackedRows& a, int64_t panel, int64_t block, void* sums) const {
-    const int64_t row = block * kAmxRows;
+  // The sums of a panel are complete, and go to C from now on.
+  void FinishNext(int64_t panel) {
     const int64_t column = panel * kAmxPanelWidth;
-    finish_({a.first + row, std::min(2 * kAmxRows, a.count - row), column,
-             std::min(kAmxPanelWidth, b_.columns - column), sums});
+    block_ = p_.output(
+        {p_.a.first, p_.a.count, column, std::min(kAmxPanelWidth, p_.b.columns - column), sums_});
+    row_ = 0;
+    std::swap(sums_, other_sums_);
+    for (int64_t row = 0; row < std::min(kRowsAhead, block_.rows); ++row) PrefetchRow(row);
   }
 
-  const AmxMatrix& b_;
-  const AmxTarget& target_;
-  const absl::FunctionRef<void(const AmxSums&)> finish_;
-  const int64_t panels_;
+  void DoPiece() override {
+    if (row_ >= block_.rows) return;
+    const int64_t end = std::min(row_ + piece_rows_, block_.rows);
+    for (int64_t row = row_ + kRowsAhead; row < std::min(end + kRowsAhead, block_.rows); ++row) {
+      PrefetchRow(row);
+    }
+    FinishRows(block_, row_, end);
+    row_ = end;
+  }
+
+  void FinishRest() {
+    if (row_ < block_.rows) FinishRows(block_, row_, block_.rows);
+    row_ = block_.rows;
+  }
+
+  void PrefetchRow(int64_t row) const {
+    if (block_.bf16_c != nullptr) return PrefetchForWrite(block_.bf16_c + row * block_.ldc);
+    if (block_.integer_c != nullptr) return PrefetchForWrite(block_.integer_c + row * block_.ldc);
+    PrefetchForWrite(block_.c + row * block_.ldc);
+    const TileResidual& residual = block_.residual;
+    if (residual.data == nullptr || residual.row_stride == 0) return;
+    const float* const from = residual.data + row * residual.row_stride;
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + kAmxPanelWidth / 2);
+  }
+
+  template <typename T>
+  static void PrefetchForWrite(T* row) {
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(row + kAmxPanelWidth - 1, 1);
+  }
+
+  const TileProduct& p_;
+  PanelQueue& queue_;
+  const int64_t blocks_;
+  // The panels that this thread has taken and not begun.
+  IndexRange run_;
+  Scratch scratch_;
+  // The sums of the panel that is multiplied, and of the one before: [rows, kAmxPanelWidth].
+  uint32_t* sums_;
+  uint32_t* other_sums_;
+  // The panel before, whose rows from `row_` on are not in C yet.
+  SumsBlock block_ = {};
+  int64_t row_ = 0;
+  int64_t piece_rows_;
 };
+
+// Threads that multiply `blocks` blocks of 16 rows by B.
+int ThreadsFor(const AmxMatrix& b, int64_t blocks) {
+  const int64_t work = DivCeil(b.columns, kAmxPanelWidth) * b.panel_bytes * blocks;
+  return static_cast<int>(std::clamp<int64_t>(DivCeil(work, kLeastPerRange), 1, NumThreads()));
+}
+
+void Multiply(const TileProduct& product, PanelQueue& queue) {
+  ParallelFor(queue.threads(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) PanelWorker(product, queue, thread).Run();
+  });
+}
+
+// Prefetches a part of the panel with which a thread will begin, beside the packing of blocks
+// [begin, end) of `count`: it would wait for that panel alone, since nothing is multiplied before.
+void PrefetchFirstPanel(const TileProduct& product, const PanelQueue& queue, IndexRange blocks,
+                        int64_t count) {
+  const int64_t thread = blocks.begin * queue.threads() / count;
+  const int64_t first = queue.FirstRun(thread).begin;
+  if (first >= queue.panels()) return;
+  const uint8_t* const panel = product.Panel(first);
+  // The thread's share of the blocks, as far as this range goes.
+  const int64_t share = DivCeil(count, queue.threads());
+  const int64_t before = thread * count / queue.threads();
+  const int64_t bytes = std::min(product.b.panel_bytes, kFirstPanelBytes);
+  const int64_t from = std::min((blocks.begin - before) * bytes / share, bytes);
+  const int64_t to = std::min((blocks.end - before) * bytes / share, bytes);
+  for (int64_t at = std::max<int64_t>(from, 0); at < to; at += kLine) {
+    __builtin_prefetch(panel + at, 0, 2);
+  }
+}
 
 // Rows of A that are packed at once, of `all` blocks of 16: about equal parts, in pairs of blocks.
 int64_t BlocksAtOnce(int64_t all, int64_t block_bytes) {
@@ -148,25 +257,70 @@ void Fill(FillAmxRows fill, int64_t rows, int64_t first, int64_t blocks, int64_t
   }
 }
 
-}  // namespace
-
-void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxRows fill,
-             absl::FunctionRef<void(const AmxSums&)> finish) {
-  const int64_t block_bytes = std::max<int64_t>(b.steps * kAmxTileBytes, 1);
+// Threads share the rows of A and each multiplies some of the columns of B.
+void SplitColumns(int64_t rows, TileProduct product, FillAmxRows fill) {
+  const int64_t block_bytes = product.BlockBytes();
   const int64_t all_blocks = DivCeil(rows, kAmxRows);
-  const TileProduct multiplication(b, target, finish);
   const int64_t at_once = BlocksAtOnce(all_blocks, block_bytes);
   Scratch scratch;
   auto* const packed = scratch.AtLeast<uint8_t>(std::min(at_once, all_blocks) * block_bytes);
   for (int64_t first = 0; first < all_blocks; first += at_once) {
     const int64_t blocks = std::min(at_once, all_blocks - first);
+    PanelQueue queue(product.Panels(), ThreadsFor(product.b, blocks));
     ParallelFor(blocks, DivCeil(kLeastPerFill, block_bytes), [&](int64_t begin, int64_t end) {
-      multiplication.PrefetchPanelAt(begin, end, blocks);
+      PrefetchFirstPanel(product, queue, {begin, end}, blocks);
       Fill(fill, rows, first + begin, end - begin, block_bytes, packed + begin * block_bytes);
     });
     const int64_t row = first * kAmxRows;
-    multiplication.Run({packed, row, std::min(blocks * kAmxRows, rows - row)});
+    product.a = {packed, row, std::min(blocks * kAmxRows, rows - row)};
+    Multiply(product, queue);
   }
+}
+
+// Each thread multiplies some of the rows of A by all of B. Rows of one product that become rows of
+// the next stay in the cache of their thread.
+void SplitRows(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
+  const int64_t block_bytes = shared.BlockBytes();
+  const int64_t all_blocks = DivCeil(rows, kAmxRows);
+  const int64_t threads = NumThreads();
+  const int64_t most = BlocksAtOnce(DivCeil(all_blocks, threads), block_bytes);
+  const int64_t chunks = DivCeil(DivCeil(all_blocks, most), threads) * threads;
+  const EvenParts parts(all_blocks, chunks);
+  ParallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = parts.Begin(chunk);
+      const int64_t blocks = parts[chunk];
+      auto* const packed = scratch.AtLeast<uint8_t>(blocks * block_bytes);
+      Fill(fill, rows, first, blocks, block_bytes, packed);
+      TileProduct product = shared;
+      const int64_t row = first * kAmxRows;
+      product.a = {packed, row, std::min(blocks * kAmxRows, rows - row)};
+      PanelQueue queue(product.Panels(), 1);
+      PanelWorker(product, queue, 0).Run();
+    }
+  });
+}
+
+// True if threads share the columns of B. Threads that share the rows each read all of B; threads
+// that share the columns read what others packed, and write to lines that others have in their
+// caches, which takes several times as long. It pays if B is much larger than A and C.
+bool SharesColumns(int64_t rows, const AmxMatrix& b) {
+  // Where this was measured, on two cores, 2.4 times was worth sharing rows and 3.1 was not.
+  constexpr double kTimesLarger = 2.7;
+  constexpr int64_t kBytesOfSum = 2;
+  if (rows < 2 * kAmxRows * NumThreads()) return true;
+  const int64_t b_bytes = DivCeil(b.columns, kAmxPanelWidth) * b.panel_bytes;
+  const int64_t rows_bytes = rows * (b.steps * kAmxStepBytes + b.columns * kBytesOfSum);
+  return static_cast<double>(b_bytes) > kTimesLarger * static_cast<double>(rows_bytes);
+}
+
+}  // namespace
+
+void AmxGemm(int64_t rows, const AmxMatrix& b, FillAmxRows fill, AmxOutput output) {
+  const TileProduct product = {b, output};
+  if (SharesColumns(rows, b)) return SplitColumns(rows, product, fill);
+  SplitRows(rows, product, fill);
 }
 
 SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue) {

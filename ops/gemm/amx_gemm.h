@@ -32,25 +32,17 @@ struct AmxSums {
   void* sums = nullptr;
 };
 
-// C, as far as it is prefetched: its first element, the elements between rows and the bytes of an
-// element.
-struct AmxTarget {
-  void* data = nullptr;
-  int64_t ldc = 0;
-  int64_t element_bytes = 4;
-  // The residual, if it has a row for each row of C.
-  MatrixView residual = {};
-};
-
 // Writes rows [row, row + count) of A, count at most 16, as a block [steps, 16, 64 bytes]; numbers
 // beyond K are zeros, rows beyond `count` anything.
 using FillAmxRows = absl::FunctionRef<void(int64_t row, int64_t count, uint8_t* block)>;
 
-// Computes `rows` rows of A·B on up to NumThreads() threads. `fill` provides A, and `finish` takes
-// each block of sums, while it is in cache, to C. Both are called from many threads. Every sum is
-// taken along K in the same order, whatever the number of rows and of threads.
-void AmxGemm(int64_t rows, const AmxMatrix& b, const AmxTarget& target, FillAmxRows fill,
-             absl::FunctionRef<void(const AmxSums&)> finish);
+// Where a panel's sums go, and what happens to them on the way.
+using AmxOutput = absl::FunctionRef<SumsBlock(const AmxSums&)>;
+
+// Computes `rows` rows of A·B on up to NumThreads() threads. `fill` provides A, and `output` says
+// where C is. Both are called from many threads. Every sum is taken along K in the same order,
+// whatever the number of rows and of threads.
+void AmxGemm(int64_t rows, const AmxMatrix& b, FillAmxRows fill, AmxOutput output);
 
 // The block of `sums` on the way to C = epilogue(sums), but for the epilogue's scale and C itself.
 SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue);

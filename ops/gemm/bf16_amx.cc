@@ -41,11 +41,8 @@ void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c
   // The scale of the epilogue, for each column of a panel.
   std::vector<float> scales;
   if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);
-  const AmxTarget target = c.halves != nullptr
-                               ? AmxTarget{c.halves, c.ldc, sizeof(uint16_t), epilogue.residual}
-                               : AmxTarget{c.floats, c.ldc, sizeof(float), epilogue.residual};
   AmxGemm(
-      a.floats.rows, matrix, target,
+      a.floats.rows, matrix,
       [&](int64_t row, int64_t count, uint8_t* block) {
         if (a.halves == nullptr) return FillRows(a.floats, row, count, block);
         const int64_t stride = a.floats.row_stride;
@@ -54,7 +51,7 @@ void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c
       [&](const AmxSums& sums) {
         SumsBlock block = BlockOf(sums, c, epilogue);
         if (!scales.empty()) block.scales = scales.data();
-        FinishSums(block);
+        return block;
       });
 }
 

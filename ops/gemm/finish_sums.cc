@@ -49,19 +49,19 @@ struct Terms {
   hn::Vec<Integers> columns[2];
 };
 
-void StoreIntegers(const SumsBlock& p, const Vectors& v) {
+void StoreIntegers(const SumsBlock& p, const Vectors& v, int64_t begin, int64_t end) {
   const Integers d;
   const Terms terms(p, v);
-  for (int64_t row = 0; row < p.rows; ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     const auto* const sums = static_cast<const int32_t*>(p.sums) + row * p.ld + v.at;
     hn::BlendedStore(terms.AddTo(hn::LoadU(d, sums), row), hn::RebindMask(d, v.keep), d,
                      p.integer_c + row * p.ldc + v.at);
   }
 }
 
-// Calls end(row, y) with y = float(sums) * (row_scales * scales) + bias for every row.
-template <typename End>
-HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, End end) {
+// Calls use(row, y) with y = float(sums) * (row_scales * scales) + bias for rows [begin, end).
+template <typename Use>
+HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, int64_t begin, int64_t end, Use use) {
   const Floats d;
   const Integers di;
   const auto scale =
@@ -69,71 +69,91 @@ HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, End end) {
   const auto bias = p.bias == nullptr ? hn::Zero(d) : hn::MaskedLoad(v.keep, d, p.bias + v.at);
   const auto* const floats = static_cast<const float*>(p.sums) + v.at;
   if (!p.integers) {
-    for (int64_t row = 0; row < p.rows; ++row) {
-      end(row, hn::MulAdd(hn::LoadU(d, floats + row * p.ld), scale, bias));
+    for (int64_t row = begin; row < end; ++row) {
+      use(row, hn::MulAdd(hn::LoadU(d, floats + row * p.ld), scale, bias));
     }
     return;
   }
   const Terms terms(p, v);
   const auto* const integers = static_cast<const int32_t*>(p.sums) + v.at;
-  for (int64_t row = 0; row < p.rows; ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     const auto sum = terms.AddTo(hn::LoadU(di, integers + row * p.ld), row);
     const auto factor =
         p.row_scales == nullptr ? scale : hn::Mul(scale, hn::Set(d, p.row_scales[row]));
-    end(row, hn::MulAdd(hn::ConvertTo(d, sum), factor, bias));
+    use(row, hn::MulAdd(hn::ConvertTo(d, sum), factor, bias));
   }
+}
+
+// Row `row` of the residual times its scale.
+HWY_INLINE hn::Vec<Floats> Residual(const SumsBlock& p, const Vectors& v, int64_t row) {
+  const Floats d;
+  const TileResidual& residual = p.residual;
+  const float* const from =
+      residual.data + row * residual.row_stride + v.at * residual.column_stride;
+  if (residual.column_stride == 1) return hn::MaskedLoad(v.keep, d, from);
+  if (residual.column_stride == 0) return hn::Set(d, *from);
+  HWY_ALIGN float gathered[hn::MaxLanes(Floats())] = {};
+  for (int64_t j = 0; j < std::min(kLanes, p.columns - v.at); ++j) {
+    gathered[j] = from[j * residual.column_stride];
+  }
+  return hn::Load(d, gathered);
+}
+
+// Stores the first `count` lanes of y, rounded to bf16.
+HWY_INLINE void StoreBf16(hn::Vec<Floats> y, uint16_t* to, int64_t count) {
+  const hn::Rebind<uint16_t, Floats> halves;
+#if HWY_TARGET <= HWY_AVX3
+  // Only processors with AMX store C so, and they have this instruction.
+  hn::Vec<decltype(halves)> rounded;
+  asm("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(y.raw));
+#else
+  const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(RoundedBits(y)));
+#endif
+  if (count >= kLanes) return hn::StoreU(rounded, halves, to);
+  hn::StoreN(rounded, halves, to, static_cast<size_t>(count));
 }
 
 // Stores y + residual to row `row` of C.
 HWY_INLINE void Store(const SumsBlock& p, const Vectors& v, int64_t row, hn::Vec<Floats> y) {
   const Floats d;
-  const TileResidual& residual = p.residual;
-  if (residual.data != nullptr) {
-    const float* const from =
-        residual.data + row * residual.row_stride + v.at * residual.column_stride;
-    HWY_ALIGN float gathered[hn::MaxLanes(Floats())];
-    for (int64_t j = 0; residual.column_stride > 1 && j < std::min(kLanes, p.columns - v.at); ++j) {
-      gathered[j] = from[j * residual.column_stride];
-    }
-    const auto addend = residual.column_stride == 0   ? hn::Set(d, *from)
-                        : residual.column_stride == 1 ? hn::MaskedLoad(v.keep, d, from)
-                                                      : hn::Load(d, gathered);
-    y = hn::MulAdd(addend, hn::Set(d, residual.scale), y);
+  if (p.residual.data != nullptr) {
+    y = hn::MulAdd(Residual(p, v, row), hn::Set(d, p.residual.scale), y);
   }
   if (p.bf16_c == nullptr) {
     hn::BlendedStore(y, v.keep, d, p.c + row * p.ldc + v.at);
     return;
   }
-  const hn::Rebind<uint16_t, Floats> halves;
-  hn::StoreN(hn::TruncateTo(halves, hn::ShiftRight<16>(RoundedBits(y))), halves,
-             p.bf16_c + row * p.ldc + v.at, static_cast<size_t>(p.columns - v.at));
+  StoreBf16(y, p.bf16_c + row * p.ldc + v.at, p.columns - v.at);
 }
 
-void FinishColumns(const SumsBlock& p, const Vectors& v) {
-  const Floats d;
-  if (p.integer_c != nullptr) return StoreIntegers(p, v);
-  auto* const floats = static_cast<float*>(p.sums) + v.at;
+// Calls use(vectors) for each vector of columns.
+template <typename Use>
+HWY_INLINE void ForEachVector(int64_t columns, Use use) {
+  for (int64_t at = 0; at < columns; at += kLanes) {
+    use(Vectors{at, hn::FirstN(Floats(), static_cast<size_t>(columns - at))});
+  }
+}
+
+// activate(d, y) is the activation.
+template <typename Activate>
+HWY_INLINE void Finish(const SumsBlock& p, int64_t begin, int64_t end, Activate activate) {
+  ForEachVector(p.columns, [&](const Vectors& v) HWY_ATTR {
+    Scale(p, v, begin, end,
+          [&](int64_t row, auto y) HWY_ATTR { Store(p, v, row, activate(Floats(), y)); });
+  });
+}
+
+void FinishRows(const SumsBlock& p, int64_t begin, int64_t end) {
+  if (p.integer_c != nullptr) {
+    return ForEachVector(p.columns,
+                         [&](const Vectors& v) HWY_ATTR { StoreIntegers(p, v, begin, end); });
+  }
   if (!p.activation) {
-    return Scale(p, v, [&](int64_t row, auto y) HWY_ATTR { Store(p, v, row, y); });
+    return Finish(p, begin, end, [](auto /*d*/, auto y) HWY_ATTR { return y; });
   }
-  Scale(p, v, [&](int64_t row, auto y) HWY_ATTR { hn::StoreU(y, d, floats + row * p.ld); });
-}
-
-void FinishSums(const SumsBlock& p) {
-  const Floats d;
-  const auto vectors = [&](int64_t at) HWY_ATTR {
-    return Vectors{at, hn::FirstN(d, static_cast<size_t>(p.columns - at))};
-  };
-  for (int64_t at = 0; at < p.columns; at += kLanes) FinishColumns(p, vectors(at));
-  if (p.integer_c != nullptr || !p.activation) return;
-  ActivateTile(p.activation, {static_cast<float*>(p.sums), p.ld, p.rows, p.columns});
-  for (int64_t at = 0; at < p.columns; at += kLanes) {
-    const Vectors v = vectors(at);
-    const auto* const floats = static_cast<const float*>(p.sums) + at;
-    for (int64_t row = 0; row < p.rows; ++row) {
-      Store(p, v, row, hn::LoadU(d, floats + row * p.ld));
-    }
-  }
+  VisitActivation(p.activation.function, [&](auto f) HWY_ATTR {
+    Finish(p, begin, end, [&](auto d, auto y) HWY_ATTR { return f(d, y, p.activation); });
+  });
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE
@@ -142,9 +162,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attnrun::ops {
 
-HWY_EXPORT(FinishSums);
+HWY_EXPORT(FinishRows);
 
-void FinishSums(const SumsBlock& block) { HWY_DYNAMIC_DISPATCH(FinishSums)(block); }
+void FinishRows(const SumsBlock& block, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(FinishRows)(block, begin, end);
+}
+
+void FinishSums(const SumsBlock& block) { FinishRows(block, 0, block.rows); }
 
 }  // namespace attnrun::ops
 #endif  // HWY_ONCE

@@ -38,7 +38,9 @@ struct SumsBlock {
   TileResidual residual;
 };
 
+// Finishes all rows, or rows [begin, end).
 void FinishSums(const SumsBlock& block);
+void FinishRows(const SumsBlock& block, int64_t begin, int64_t end);
 
 }  // namespace attnrun::ops
 

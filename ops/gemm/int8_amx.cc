@@ -32,11 +32,10 @@ class Int8TileProduct {
     matrix.steps = Steps();
     matrix.panel_bytes = single ? Steps() * kAmxPanelBytes : panel_(1).integers - panels;
     matrix.columns = operands_.columns;
-    void* const out = out_.sums != nullptr ? static_cast<void*>(out_.sums) : out_.c;
     AmxGemm(
-        operands_.rows, matrix, {out, out_.ldc, sizeof(float), out_.epilogue.residual},
+        operands_.rows, matrix,
         [this](int64_t row, int64_t count, uint8_t* block) { FillRows(row, count, block); },
-        [this](const AmxSums& sums) { FinishSums(BlockFor(sums)); });
+        [this](const AmxSums& sums) { return BlockFor(sums); });
   }
 
  private:

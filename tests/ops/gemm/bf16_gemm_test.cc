@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(All, Bf16GemmTest,
                                            Extents{16, 32, 32}, Extents{17, 33, 31},
                                            Extents{33, 64, 96}, Extents{40, 400, 70},
                                            Extents{70, 801, 129}, Extents{130, 96, 260},
-                                           Extents{700, 770, 40}, Extents{5, 0, 7}));
+                                           Extents{700, 770, 40}, Extents{64, 512, 1024},
+                                           Extents{5, 0, 7}));
 
 TEST(Bf16GemmLayoutTest, StridedRowsAndScale) { ExpectTakesStridesAndScale(Pack); }
 
