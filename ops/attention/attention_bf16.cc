@@ -40,7 +40,6 @@ Bf16Products::Bf16Products(const AttentionProblem& problem, int64_t rows, void* 
     : rows_(rows),
       head_size_(problem.head_size),
       value_size_(problem.value_size),
-      scale_(problem.scale),
       steps_(StepsOf(problem.head_size)),
       queries_(static_cast<uint8_t*>(scratch)),
       keys_(queries_ + QueryBytes(rows, steps_)),
@@ -61,7 +60,7 @@ void Bf16Products::PackKeys(const FloatRows& keys, int64_t count) {
     for (int64_t step = 0; step < steps_; ++step) {
       PackBf16TransposedStep(keys.data + key * keys.stride, keys.stride,
                              std::min(kAmxPanelWidth, count - key), step * kAmxBf16Step, head_size_,
-                             scale_, panel + step * kAmxPanelBytes);
+                             panel + step * kAmxPanelBytes);
     }
   }
 }

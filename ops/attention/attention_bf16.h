@@ -37,7 +37,7 @@ class Bf16Products {
 
   // Packs the queries of the block: [rows, head_size].
   void PackQueries(const FloatRows& queries);
-  // Packs `count` keys of a tile, times the scale of the problem: [count, head_size].
+  // Packs `count` keys of a tile: [count, head_size].
   void PackKeys(const FloatRows& keys, int64_t count);
   // Packs `count` values of a tile: [count, value_size].
   void PackValues(const FloatRows& values, int64_t count);
@@ -57,7 +57,6 @@ class Bf16Products {
   const int64_t rows_;
   const int64_t head_size_;
   const int64_t value_size_;
-  const float scale_;
   // Steps of K of the first product.
   const int64_t steps_;
   // [groups, steps_, 16, 64 bytes].

@@ -260,8 +260,13 @@ class TiledAttention {
       float* const scores = scratch_ + layout_.scores;
       const int64_t columns = WholeVectors(piece.keys);
       bf16_.Scores(piece.rows, columns, scores);
-      FinishWeights(first, piece, applies_mask,
-                    scores + (row - Bf16Products::GroupOf(row)) * kKeyTile);
+      float* const asked = scores + (row - Bf16Products::GroupOf(row)) * kKeyTile;
+      ScoreModifiers scaled;
+      scaled.scale = p_.scale;
+      for (int64_t i = 0; i < piece.rows.end - row; ++i) {
+        ModifyScores(scaled, columns, asked + i * kKeyTile);
+      }
+      FinishWeights(first, piece, applies_mask, asked);
       bf16_.AddValues(piece.rows, columns, scores, Sums(0), layout_.value_stride);
       row = piece.rows.end;
     }

@@ -26,14 +26,16 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // rescaled. Weights up to exp(8) are as exact as those up to 1, and most rows are rescaled once.
 inline constexpr float kSlack = 8;
 
-// Changes to the scores of one row and tile between q k^T and softmax: softcap, bias, mask and
-// position.
+// Changes to the scores of one row and tile between q k^T and softmax: scale, softcap, bias, mask
+// and position.
 struct ScoreModifiers {
   bool ChangeNothing() const {
-    return softcap == 0 && unmasked == nullptr && bias == nullptr && begin <= 0 &&
+    return scale == 1 && softcap == 0 && unmasked == nullptr && bias == nullptr && begin <= 0 &&
            end >= static_cast<int>(kKeyTile);
   }
 
+  // 1 if the keys are scaled.
+  float scale = 1;
   float softcap = 0;
   float mask_value = kMinusInfinity;
   bool bias_on_masked = false;
@@ -64,6 +66,7 @@ struct SoftmaxRows {
 HWY_INLINE FloatVec ModifiedScore(const ScoreModifiers& modifiers, FloatVec score, size_t i) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
+  if (modifiers.scale != 1) score = hn::Mul(score, hn::Set(d, modifiers.scale));
   if (modifiers.softcap > 0) {
     const FloatVec cap = hn::Set(d, modifiers.softcap);
     score = hn::Mul(cap, hn::Tanh(d, hn::Div(score, cap)));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "absl/container/inlined_vector.h"
@@ -8,9 +9,11 @@
 #include "ops/attention/fused_attention.h"
 #include "ops/attention/quantized_rows.h"
 #include "ops/attention/streaming_attention.h"
+#include "ops/attention/whole_rows.h"
 #include "ops/tensors/broadcast_tensor.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
+#include "ops/tensors/half.h"
 
 namespace attnrun::ops {
 namespace {
@@ -36,16 +39,29 @@ bool IsNarrowCache(const FusedAttention& op, const OpContext& context) {
   return shape.ok() && shape->k.strides.channel == 1 && shape->v.strides.channel == 1;
 }
 
-// The inputs, with half-precision ones and quantized rows converted to floats, but for k and v if
-// `keeps_cache`. Inputs that are the same view (packed Q, K and V) are converted once.
+// The inputs that are read as they are, in fewer bits than floats.
+struct Narrow {
+  // k and v.
+  bool cache = false;
+  // q, k and v in bf16.
+  bool bf16 = false;
+
+  bool Keeps(int input, DataType type) const {
+    if (input > FusedAttention::kValue) return false;
+    return (cache && input != FusedAttention::kQuery) || (bf16 && type == DataType::kBfloat16);
+  }
+};
+
+// The inputs, with half-precision ones and quantized rows converted to floats, but for the narrow
+// ones. Inputs that are the same view (packed Q, K and V) are converted once.
 using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
-absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, bool keeps_cache) {
+absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, const Narrow& narrow) {
   FusedInputs inputs;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
     if (i == FusedAttention::kMask || inputs[i].type() == DataType::kFloat) continue;
-    if (keeps_cache && (i == FusedAttention::kKey || i == FusedAttention::kValue)) continue;
+    if (narrow.Keeps(i, inputs[i].type())) continue;
     if (i > 0 && context.has_input(i - 1) && IsSameView(context.input(i), context.input(i - 1))) {
       inputs[i] = inputs[i - 1];
       continue;
@@ -72,14 +88,38 @@ const float* FirstFloat(const Tensor& tensor, const HeadView& view) {
   return static_cast<const float*>(First(tensor, view));
 }
 
-void SetCache(const Tensor& k, const Tensor& v, const FusedAttentionShape& shape,
+// Sets the data of q, k and v.
+void SetHeads(const FusedInputs& inputs, const FusedAttentionShape& shape, bool has_cache,
               AttentionProblem& problem) {
-  if (k.type() == DataType::kFloat) {
-    problem.k = FirstFloat(k, shape.k);
-    problem.v = FirstFloat(v, shape.v);
+  const auto set = [](const Tensor& tensor, const HeadView& view, const float*& floats,
+                      const uint16_t*& halves) {
+    if (tensor.type() == DataType::kBfloat16) {
+      halves = static_cast<const uint16_t*>(First(tensor, view));
+    } else {
+      floats = FirstFloat(tensor, view);
+    }
+  };
+  const Tensor& k = inputs[FusedAttention::kKey];
+  const Tensor& v = inputs[FusedAttention::kValue];
+  set(inputs[FusedAttention::kQuery], shape.q, problem.q, problem.bf16_q);
+  if (has_cache) {
+    problem.narrow = {First(k, shape.k), First(v, shape.v), k.type()};
     return;
   }
-  problem.narrow = {First(k, shape.k), First(v, shape.v), k.type()};
+  set(k, shape.k, problem.k, problem.bf16_k);
+  set(v, shape.v, problem.v, problem.bf16_v);
+}
+
+// Rounds the floats of q, k and v.
+absl::Status RoundHeads(FusedInputs& inputs, Allocator& allocator) {
+  for (int i = 0; i <= FusedAttention::kValue; ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, inputs[i].Dense(allocator));
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i],
+                             Tensor::Allocate(DataType::kFloat, dense.shape(), allocator));
+    std::copy_n(dense.data<float>(), dense.num_elements(), inputs[i].mutable_data<float>());
+    RoundToBf16(inputs[i].mutable_data<float>(), dense.num_elements());
+  }
+  return absl::OkStatus();
 }
 
 template <typename T>
@@ -101,6 +141,7 @@ class FusedAttentionKernel final : public Kernel {
   }
   bool accepts_strided() const override { return true; }
   bool can_store_bf16() const override { return bf16_; }
+  bool rounds_input(int i) const override { return bf16_ && i <= FusedAttention::kValue; }
 
   bool Accepts(const OpContext& context) const override {
     for (int i = 0; i < context.num_inputs(); ++i) {
@@ -115,13 +156,15 @@ class FusedAttentionKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
-    ATTNRUN_ASSIGN_OR_RETURN(const FusedInputs inputs,
-                             FloatInputs(context, !bf16_ && IsNarrowCache(op_, context)));
-    const OpContext floats(inputs, {}, allocator);
-    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(floats));
+    ATTNRUN_ASSIGN_OR_RETURN(const Narrow narrow, NarrowInputs(context));
+    ATTNRUN_ASSIGN_OR_RETURN(FusedInputs inputs, FloatInputs(context, narrow));
+    if (bf16_ && context.wants_output(1)) {
+      ATTNRUN_RETURN_IF_ERROR(RoundHeads(inputs, allocator));
+    }
+    const OpContext converted(inputs, {}, allocator);
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(converted));
     AttentionProblem problem = Problem(shape);
-    problem.q = FirstFloat(inputs[FusedAttention::kQuery], shape.q);
-    SetCache(inputs[FusedAttention::kKey], inputs[FusedAttention::kValue], shape, problem);
+    SetHeads(inputs, shape, narrow.cache, problem);
     const Shape scores = shape.ScoresShape();
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));
@@ -130,7 +173,9 @@ class FusedAttentionKernel final : public Kernel {
     const Offsets offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 
-    const DataType type = context.input(FusedAttention::kQuery).type();
+    const DataType type = context.is_rounded(FusedAttention::kQuery)
+                              ? DataType::kFloat
+                              : context.input(FusedAttention::kQuery).type();
     if (context.stores_bf16() && type == DataType::kFloat && !context.wants_output(1)) {
       ATTNRUN_ASSIGN_OR_RETURN(Tensor * halves,
                                context.AllocateOutput(0, DataType::kBfloat16, shape.OutputShape()));
@@ -162,6 +207,15 @@ class FusedAttentionKernel final : public Kernel {
   }
 
  private:
+  absl::StatusOr<Narrow> NarrowInputs(const OpContext& context) const {
+    Narrow narrow;
+    narrow.cache = !bf16_ && IsNarrowCache(op_, context);
+    if (!bf16_ || context.wants_output(1)) return narrow;
+    ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(context));
+    narrow.bf16 = AttendsWholeRows(Problem(shape));
+    return narrow;
+  }
+
   // The problem without pointers and positions.
   AttentionProblem Problem(const FusedAttentionShape& shape) const {
     AttentionProblem problem = ProblemOf(op_, shape);

@@ -44,6 +44,7 @@ HWY_AFTER_NAMESPACE();
 #include "core/status.h"
 #include "ops/attention/attention_block.h"
 #include "ops/attention/few_queries.h"
+#include "ops/attention/whole_rows.h"
 #include "ops/gemm/amx.h"
 #include "ops/tensors/float_rows.h"
 
@@ -174,6 +175,7 @@ absl::Status StreamingAttention(const AttentionProblem& problem, Allocator& allo
     ATTNRUN_ASSIGN_OR_RETURN(const bool done, AttendFewQueries(problem, summary, allocator));
     if (done) return absl::OkStatus();
   }
+  if (AttendsWholeRows(problem)) return AttendWholeRows(problem, summary, allocator);
   if (!problem.narrow.exists()) return AttendBlocks(problem, summary, allocator);
   AttentionProblem floats = problem;
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor k, Widen(problem, problem.narrow.k, problem.head_size,

@@ -67,6 +67,11 @@ struct AttentionProblem {
   // In place of k and v, with their strides, of which those of channels must be 1.
   NarrowCache narrow;
   float* y = nullptr;
+  // q, k and v rounded to bf16, each in place of `q`, `k` or `v`, with its strides, if it is not
+  // null; needs AttendsWholeRows.
+  const uint16_t* bf16_q = nullptr;
+  const uint16_t* bf16_k = nullptr;
+  const uint16_t* bf16_v = nullptr;
   // y rounded to bf16, in place of `y`, if it is not null.
   uint16_t* bf16_y = nullptr;
   HeadStrides q_strides;

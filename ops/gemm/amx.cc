@@ -147,24 +147,49 @@ ATTNRUN_AMX void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t
   }
 }
 
-ATTNRUN_AMX void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64_t columns,
-                              uint8_t* to) {
-  // Interleaves the 16 columns of two rows that _mm512_cvtne2ps_pbh puts one after the other.
-  alignas(64) static constexpr uint16_t kPairs[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
-                                                      21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
-                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  const __m512i pairs = _mm512_load_si512(kPairs);
-  const auto load = [&](int64_t row, int64_t column) ATTNRUN_AMX {
-    const __mmask16 lanes = row < rows ? FirstLanes(columns - column) : __mmask16{0};
-    return _mm512_maskz_loadu_ps(lanes, from + row * ld + column);
-  };
-  for (int64_t row = 0; row < kAmxBf16Step; row += 2) {
-    for (int64_t column = 0; column < kAmxPanelWidth; column += 16, to += kAmxStepBytes) {
-      const auto both =
-          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(load(row + 1, column), load(row, column)));
-      _mm512_storeu_si512(to, _mm512_permutexvar_epi16(pairs, both));
-    }
+namespace {
+
+// The mask of the first `count` of 32 lanes.
+inline __mmask32 FirstHalves(int64_t count) {
+  return static_cast<__mmask32>((uint64_t{1} << std::clamp<int64_t>(count, 0, 32)) - 1);
+}
+
+// Two vectors of 16 floats, or one of 32 bf16, as bf16; the lanes of `keep` alone are read.
+ATTNRUN_AMX inline __m512i LoadHalves(const float* from, int64_t count) {
+  const __m512 low = _mm512_maskz_loadu_ps(FirstLanes(count), from);
+  const __m512 high = _mm512_maskz_loadu_ps(FirstLanes(count - 16), from + 16);
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+}
+ATTNRUN_AMX inline __m512i LoadHalves(const uint16_t* from, int64_t count) {
+  return _mm512_maskz_loadu_epi16(FirstHalves(count), from);
+}
+
+// Rows 2 i and 2 i + 1 of a step become adjacent halves of 32-bit words.
+template <typename T>
+ATTNRUN_AMX void PackStep(const T* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to) {
+  // Interleave the first or the last 16 columns of two rows.
+  alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                    37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                    11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i low = _mm512_load_si512(kLow);
+  const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+  for (int64_t row = 0; row < kAmxBf16Step; row += 2, to += 2 * kAmxStepBytes) {
+    const __m512i even = row < rows ? LoadHalves(from + row * ld, columns) : _mm512_setzero_si512();
+    const __m512i odd =
+        row + 1 < rows ? LoadHalves(from + (row + 1) * ld, columns) : _mm512_setzero_si512();
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(even, low, odd));
+    _mm512_storeu_si512(to + kAmxStepBytes, _mm512_permutex2var_epi16(even, high, odd));
   }
+}
+
+}  // namespace
+
+void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to) {
+  PackStep(from, ld, rows, columns, to);
+}
+
+void PackBf16Step(const uint16_t* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to) {
+  PackStep(from, ld, rows, columns, to);
 }
 
 namespace {
@@ -196,28 +221,32 @@ ATTNRUN_AMX inline void TransposeWords(__m512i (&rows)[16]) {
   }
 }
 
-}  // namespace
-
-ATTNRUN_AMX void PackBf16TransposedStep(const float* from, int64_t row_stride, int64_t count,
-                                        int64_t first, int64_t depth, float scale, uint8_t* to) {
-  const __m512 factor = _mm512_set1_ps(scale);
-  const __mmask16 low_lanes = FirstLanes(depth - first);
-  const __mmask16 high_lanes = FirstLanes(depth - first - 16);
+template <typename T>
+ATTNRUN_AMX void PackTransposedStep(const T* from, int64_t row_stride, int64_t count, int64_t depth,
+                                    uint8_t* to) {
   for (int64_t column = 0; column < kAmxPanelWidth; column += 16, to += kAmxStepBytes) {
     __m512i rows[16];
     for (int64_t i = 0; i < 16; ++i) {
-      const bool exists = column + i < count;
-      const float* const at = exists ? from + (column + i) * row_stride + first : from;
-      const __m512 low = _mm512_maskz_loadu_ps(exists ? low_lanes : __mmask16{0}, at);
-      const __m512 high = _mm512_maskz_loadu_ps(exists ? high_lanes : __mmask16{0}, at + 16);
-      rows[i] = reinterpret_cast<__m512i>(
-          _mm512_cvtne2ps_pbh(_mm512_mul_ps(high, factor), _mm512_mul_ps(low, factor)));
+      const int64_t row = column + i;
+      rows[i] = row < count ? LoadHalves(from + row * row_stride, depth) : _mm512_setzero_si512();
     }
     TransposeWords(rows);
     for (int64_t i = 0; i < 16; ++i) {
       _mm512_storeu_si512(to + i * 2 * kAmxStepBytes, rows[i]);
     }
   }
+}
+
+}  // namespace
+
+void PackBf16TransposedStep(const float* from, int64_t row_stride, int64_t count, int64_t first,
+                            int64_t depth, uint8_t* to) {
+  PackTransposedStep(from + first, row_stride, count, depth - first, to);
+}
+
+void PackBf16TransposedStep(const uint16_t* from, int64_t row_stride, int64_t count, int64_t first,
+                            int64_t depth, uint8_t* to) {
+  PackTransposedStep(from + first, row_stride, count, depth - first, to);
 }
 
 }  // namespace attnrun::ops

@@ -40,8 +40,8 @@ class AmxScope {
   ~AmxScope();
 };
 
-// Work for the vector units, cut into pieces. Tiles are multiplied by a unit of their own, so that a
-// piece between two steps costs little time beside the next steps.
+// Work for the vector units, cut into pieces. Tiles are multiplied by a unit of their own, so that
+// a piece between two steps costs little time beside the next steps.
 class AmxCompanion {
  public:
   virtual ~AmxCompanion() = default;
@@ -101,12 +101,17 @@ void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t rows, int64
 // Packs rows [0, rows) and columns [0, columns) of a block of B, rows at most 32 and columns at
 // most kAmxPanelWidth, as one step of a panel; the rest is zeros. Rows are `ld` floats apart.
 void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to);
+// As above, for numbers that are bf16 already.
+void PackBf16Step(const uint16_t* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to);
 
 // Packs the transpose of a matrix as a panel of B: numbers [first, first + 32) of each of `count`
-// rows, at most kAmxPanelWidth, times `scale`, become one step of K with a column for each row. The
-// rows have `depth` numbers and begin `row_stride` floats apart; missing numbers are zeros.
+// rows, at most kAmxPanelWidth, become one step of K with a column for each row. The rows have
+// `depth` numbers and begin `row_stride` numbers apart; missing numbers are zeros.
 void PackBf16TransposedStep(const float* from, int64_t row_stride, int64_t count, int64_t first,
-                            int64_t depth, float scale, uint8_t* to);
+                            int64_t depth, uint8_t* to);
+// As above, for numbers that are bf16 already.
+void PackBf16TransposedStep(const uint16_t* from, int64_t row_stride, int64_t count, int64_t first,
+                            int64_t depth, uint8_t* to);
 
 }  // namespace attnrun::ops
 

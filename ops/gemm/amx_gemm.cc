@@ -42,7 +42,7 @@ struct PackedRows {
   int64_t count;
 };
 
-// What all threads share: the rows of A that are packed, times B.
+// The product of the packed rows of A and B, which all threads share.
 struct TileProduct {
   const AmxMatrix& b;
   const AmxOutput output;
@@ -57,7 +57,8 @@ struct TileProduct {
 
 // Hands out panels to threads, as runs of adjacent ones. Thread t begins with the t-th of the first
 // runs, which are most of the panels: then it is known which ones to prefetch for it, and what it
-// wrote for one product is in its cache for the next. Short runs follow, for threads that are early.
+// wrote for one product is in its cache for the next. Short runs follow, for threads that are
+// early.
 class PanelQueue {
  public:
   PanelQueue(int64_t panels, int threads)

@@ -103,9 +103,8 @@ HWY_INLINE hn::Vec<Floats> Residual(const SumsBlock& p, const Vectors& v, int64_
 HWY_INLINE void StoreBf16(hn::Vec<Floats> y, uint16_t* to, int64_t count) {
   const hn::Rebind<uint16_t, Floats> halves;
 #if HWY_TARGET <= HWY_AVX3
-  // Only processors with AMX store C so, and they have this instruction.
-  hn::Vec<decltype(halves)> rounded;
-  asm("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(y.raw));
+  // Products store C so on AMX alone.
+  const auto rounded = RoundedOnAmx(y);
 #else
   const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(RoundedBits(y)));
 #endif

@@ -27,6 +27,23 @@ HWY_INLINE auto RoundedBits(V x) {
   return hn::And(hn::IfThenElse(is_nan, quiet, rounded), hn::Set(bits, 0xFFFF0000U));
 }
 
+#if HWY_TARGET <= HWY_AVX3
+// The lanes of x as bf16, to nearest with ties to even; numbers below 2^-126 become 0. Highway has
+// this instruction only in targets that need more. Every processor with AMX has it.
+HWY_INLINE hn::Vec<hn::CappedTag<uint16_t, 16>> RoundedOnAmx(hn::Vec<hn::ScalableTag<float>> x) {
+  hn::Vec<hn::CappedTag<uint16_t, 16>> halves;
+  asm("vcvtneps2bf16 %1, %0" : "=v"(halves.raw) : "v"(x.raw));
+  return halves;
+}
+// As above, of two vectors, one after the other.
+HWY_INLINE hn::Vec<hn::ScalableTag<uint16_t>> RoundedOnAmx(hn::Vec<hn::ScalableTag<float>> low,
+                                                           hn::Vec<hn::ScalableTag<float>> high) {
+  hn::Vec<hn::ScalableTag<uint16_t>> halves;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(halves.raw) : "v"(low.raw), "v"(high.raw));
+  return halves;
+}
+#endif
+
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

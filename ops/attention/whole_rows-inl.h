@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-target include guard, as Highway asks.
+#if defined(ATTNRUN_OPS_ATTENTION_WHOLE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTNRUN_OPS_ATTENTION_WHOLE_ROWS_INL_H_
+#undef ATTNRUN_OPS_ATTENTION_WHOLE_ROWS_INL_H_
+#else
+#define ATTNRUN_OPS_ATTENTION_WHOLE_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/div_ceil.h"
+#include "hwy/highway.h"
+#include "ops/attention/attention_block.h"
+#include "ops/attention/attention_mask-inl.h"
+#include "ops/attention/attention_reduce-inl.h"
+#include "ops/attention/attention_scheduler-inl.h"
+#include "ops/attention/attention_softmax-inl.h"
+#include "ops/attention/whole_rows_layout.h"
+#include "ops/gemm/amx.h"
+#include "ops/tensors/bf16-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Attention for blocks of queries of one head after the other.
+//
+// For 32 queries at a time: scores = q k^T for the keys that position leaves; scale, softcap, bias,
+// mask and position modify them; peak = the greatest score of a row; weights = exp(score - peak),
+// rounded to bf16 as tiles of the second product; y = weights v / (sum of the weights).
+//
+// Invariant on bits: as for TiledAttention. Weights of masked keys are exactly 0, and adding their
+// products changes no sum, so that it does not matter which of them are computed.
+class WholeRows {
+ public:
+  WholeRows(const AttentionProblem& problem, const MaskSummary& summary, uint8_t* scratch)
+      : p_(problem), summary_(summary), layout_(problem), scratch_(scratch) {}
+
+  void Attend(const QueryBlock& block) {
+    if (block.sample != sample_ || block.kv_head != kv_head_) PackHead(block);
+    const BlockMask mask(p_, block, Floats(layout_.mask));
+    const TileScheduler scheduler(p_, summary_, block, mask);
+    const Block context = {block, mask, scheduler};
+    for (int64_t row = 0; row < block.rows; row += kRows) {
+      AttendRows(context, {row, std::min(row + kRows, block.rows)});
+    }
+  }
+
+ private:
+  static constexpr int64_t kRows = 2 * kAmxRows;
+
+  struct Block {
+    const QueryBlock& rows;
+    const BlockMask& mask;
+    const TileScheduler& scheduler;
+  };
+
+  float* Floats(int64_t offset) const { return reinterpret_cast<float*>(scratch_ + offset); }
+  float* Scores(int64_t row) const { return Floats(layout_.scores) + row * layout_.score_stride; }
+  float* Totals(int64_t row) const { return Floats(layout_.totals) + row * kWidestVector; }
+  float* Sums(int64_t row) const { return Floats(layout_.sums) + row * layout_.value_stride; }
+  float* Peaks() const { return Floats(layout_.peaks); }
+
+  static int64_t Offset(const HeadStrides& strides, int64_t head, int64_t position,
+                        int64_t sample) {
+    return sample * strides.batch + head * strides.head + position * strides.sequence;
+  }
+  int64_t OffsetOfKey(int64_t t) const { return Offset(p_.k_strides, kv_head_, t, sample_); }
+  int64_t OffsetOfValue(int64_t t) const { return Offset(p_.v_strides, kv_head_, t, sample_); }
+
+  // Calls use(pointer) with the element at an offset, in floats or bf16.
+  template <typename Use>
+  static void With(const float* floats, const uint16_t* halves, int64_t offset, Use use) {
+    if (halves != nullptr) {
+      use(halves + offset);
+    } else {
+      use(floats + offset);
+    }
+  }
+
+  // Packs keys and values of the head of a block.
+  void PackHead(const QueryBlock& block) {
+    sample_ = block.sample;
+    kv_head_ = block.kv_head;
+    const int64_t valid = ValidKeys(p_, sample_);
+    for (int64_t key = 0; key < layout_.padded_keys; key += kAmxPanelWidth) {
+      const int64_t count = std::max<int64_t>(valid - key, 0);
+      With(p_.k, p_.bf16_k, OffsetOfKey(key), [&](auto* keys) { PackKeys(keys, key, count); });
+      With(p_.v, p_.bf16_v, OffsetOfValue(key),
+           [&](auto* values) { PackValues(values, key, count); });
+    }
+  }
+
+  template <typename T>
+  void PackKeys(const T* keys, int64_t key, int64_t count) const {
+    uint8_t* const panel = scratch_ + layout_.keys + key / kAmxPanelWidth * layout_.KeyPanel();
+    for (int64_t step = 0; step < layout_.head_steps; ++step) {
+      PackBf16TransposedStep(keys, p_.k_strides.sequence, count, step * kAmxBf16Step, p_.head_size,
+                             panel + step * kAmxPanelBytes);
+    }
+  }
+
+  template <typename T>
+  void PackValues(const T* values, int64_t key, int64_t count) const {
+    for (int64_t column = 0; column < p_.value_size; column += kAmxPanelWidth) {
+      PackBf16Step(values + column, p_.v_strides.sequence, count, p_.value_size - column,
+                   ValuePanel(column) + key / kAmxBf16Step * kAmxPanelBytes);
+    }
+  }
+
+  uint8_t* ValuePanel(int64_t column) const {
+    return scratch_ + layout_.values + column / kAmxPanelWidth * layout_.ValuePanel();
+  }
+
+  // The keys that position leaves for some of the rows, from a multiple of kKeyTile to one of
+  // kAmxPanelWidth.
+  IndexRange KeysOf(const Block& block, IndexRange rows) const {
+    const auto unmasked = [&](int64_t row) {
+      return UnmaskedKeys(p_, sample_, block.rows.Query(row));
+    };
+    IndexRange keys = {0, ValidKeys(p_, sample_)};
+    // A masked key counts if its score is finite.
+    if (p_.mask_value == kMinusInfinity) {
+      keys = {unmasked(rows.begin).begin, unmasked(rows.end - 1).end};
+    }
+    keys.begin = std::min(keys.begin, keys.end) / kKeyTile * kKeyTile;
+    keys.end = DivCeil(keys.end, kAmxPanelWidth) * kAmxPanelWidth;
+    return keys;
+  }
+
+  void AttendRows(const Block& block, IndexRange rows) const {
+    const IndexRange keys = KeysOf(block, rows);
+    const int64_t count = rows.end - rows.begin;
+    PackQueries(block.rows, rows);
+    MultiplyByKeys(count, keys);
+    const bool modified = Modify(block, rows, keys);
+    FindPeaks(block.rows, rows, keys, modified ? 1 : p_.scale);
+    for (int64_t row = 0; row < count; ++row) {
+      ComputeWeights(row, keys, modified ? 1 : p_.scale);
+    }
+    MultiplyByValues(count, keys);
+    StoreRows(block.rows, rows);
+  }
+
+  void PackQueries(const QueryBlock& block, IndexRange rows) const {
+    for (int64_t row = rows.begin; row < rows.end;) {
+      const int64_t at = row - rows.begin;
+      uint8_t* const to = scratch_ + layout_.queries + at / kAmxRows * layout_.QueryBlock() +
+                          at % kAmxRows * kAmxStepBytes;
+      // Rows that share a head of keys alternate between heads of queries.
+      const int64_t count = block.group > 1 ? 1 : std::min(kAmxRows, rows.end - row);
+      With(p_.q, p_.bf16_q, Offset(p_.q_strides, block.Head(row), block.Query(row), sample_),
+           [&](auto* queries) {
+             PackBf16Block(queries, p_.q_strides.sequence, count, p_.head_size, to);
+           });
+      row += count;
+    }
+  }
+
+  void MultiplyByKeys(int64_t rows, IndexRange keys) const {
+    AmxProduct product = {};
+    product.a = scratch_ + layout_.queries;
+    product.a_stride = layout_.QueryBlock();
+    product.blocks = rows > kAmxRows ? 2 : 1;
+    product.steps = layout_.head_steps;
+    product.ldc = layout_.score_stride;
+    for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
+      product.b = scratch_ + layout_.keys + key / kAmxPanelWidth * layout_.KeyPanel();
+      product.sums = Scores(0) + key - keys.begin;
+      MultiplyTiles(AmxType::kBf16, product);
+    }
+  }
+
+  // Scales and modifies the scores, if there is more to do than to scale them.
+  bool Modify(const Block& block, IndexRange rows, IndexRange keys) const {
+    if (!HasModifiers(block, rows, keys)) {
+      const int64_t valid = block.scheduler.valid();
+      for (int64_t row = 0; valid < keys.end && row < rows.end - rows.begin; ++row) {
+        std::fill(Scores(row) + valid - keys.begin, Scores(row) + keys.end - keys.begin,
+                  kMinusInfinity);
+      }
+      return false;
+    }
+    for (int64_t first = keys.begin; first < keys.end; first += kKeyTile) {
+      ModifyTile(block, rows, first, std::min(kKeyTile, keys.end - first),
+                 Scores(0) + first - keys.begin);
+    }
+    return true;
+  }
+
+  bool HasModifiers(const Block& block, IndexRange rows, IndexRange keys) const {
+    // A factor that turns the order around, or NaN, is no factor for a peak.
+    if (p_.softcap > 0 || !(p_.scale > 0)) return true;
+    const int64_t valid = block.scheduler.valid();
+    if (UnmaskedKeys(p_, sample_, block.rows.Query(rows.end - 1)).begin > keys.begin ||
+        UnmaskedKeys(p_, sample_, block.rows.Query(rows.begin)).end < std::min(keys.end, valid)) {
+      return true;
+    }
+    for (int64_t first = keys.begin; first < keys.end; first += kKeyTile) {
+      if (AppliesMask(block, rows, first)) return true;
+    }
+    return false;
+  }
+
+  bool AppliesMask(const Block& block, IndexRange rows, int64_t first) const {
+    if (p_.bias_on_masked) return true;
+    const TileSummary summary = SummarizeTile(summary_, block.rows, rows, first);
+    return !summary.no_effect || summary.rows.begin != rows.begin || summary.rows.end != rows.end;
+  }
+
+  void ModifyTile(const Block& block, IndexRange rows, int64_t first, int64_t columns,
+                  float* scores) const {
+    const int64_t count = block.scheduler.KeysFrom(first);
+    const bool applies_mask = AppliesMask(block, rows, first);
+    const bool same = block.scheduler.SameModifiers(applies_mask);
+    const MaskParts parts = {applies_mask, applies_mask && !block.mask.AllUnmasked(first, count)};
+    ScoreModifiers modifiers;
+    for (int64_t row = rows.begin; row < rows.end; ++row, scores += layout_.score_stride) {
+      if (!same || row == rows.begin) {
+        modifiers = ModifiersOf(p_, block.rows, block.mask, row, first, count, parts);
+        modifiers.scale = p_.scale;
+      }
+      ModifyScores(modifiers, columns, scores);
+    }
+  }
+
+  // Sets the peaks of the rows, and the totals to those of the sinks.
+  void FindPeaks(const QueryBlock& block, IndexRange rows, IndexRange keys, float scale) const {
+    const FloatTag d;
+    const auto columns = static_cast<size_t>(keys.end - keys.begin);
+    const int64_t count = rows.end - rows.begin;
+    for (int64_t first = 0; first < count; first += kAmxRows) {
+      FloatVec greatest = hn::Set(d, kMinusInfinity);
+      if (columns > 0) {
+        greatest = ReduceRows(
+            [&](size_t r) HWY_ATTR {
+              const int64_t row = std::min(first + static_cast<int64_t>(r), count - 1);
+              return GreatestLanes(Scores(row), columns);
+            },
+            [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); });
+      }
+      hn::Store(hn::Mul(greatest, hn::Set(d, scale)), d, Peaks() + first);
+    }
+    for (int64_t row = 0; row < count; ++row) {
+      std::fill_n(Totals(row), kWidestVector, 0.0F);
+      if (p_.sinks.data == nullptr) continue;
+      const float sink = SinkOf(p_, block, rows.begin + row);
+      Peaks()[row] = std::max(Peaks()[row], sink);
+      if (sink != kMinusInfinity) Totals(row)[0] = std::exp(sink - Peaks()[row]);
+    }
+  }
+
+  // weights = exp(scale * score - peak), rounded; the total is of weights before rounding.
+  void ComputeWeights(int64_t row, IndexRange keys, float scale) const {
+    const FloatTag d;
+    const float peak = Peaks()[row];
+    const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0 : peak);
+    const FloatVec factor = hn::Set(d, scale);
+    const float* HWY_RESTRICT scores = Scores(row);
+    uint8_t* to = scratch_ + layout_.weights + row / kAmxRows * layout_.WeightBlock() +
+                  row % kAmxRows * kAmxStepBytes;
+    FloatVec low_total = hn::LoadU(d, Totals(row));
+    FloatVec high_total = hn::Zero(d);
+    for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
+      const FloatVec low = ExpBelow88(d, hn::MulSub(hn::LoadU(d, scores), factor, shift));
+      const FloatVec high = ExpBelow88(d, hn::MulSub(hn::LoadU(d, scores + kLanes), factor, shift));
+      low_total = hn::Add(low_total, low);
+      high_total = hn::Add(high_total, high);
+      hn::StoreU(RoundedOnAmx(low, high), hn::ScalableTag<uint16_t>(),
+                 reinterpret_cast<uint16_t*>(to));
+      scores += kAmxPanelWidth;
+      to += kAmxTileBytes;
+    }
+    hn::StoreU(hn::Add(low_total, high_total), d, Totals(row));
+  }
+
+  void MultiplyByValues(int64_t rows, IndexRange keys) const {
+    AmxProduct product = {};
+    product.a = scratch_ + layout_.weights;
+    product.a_stride = layout_.WeightBlock();
+    product.blocks = rows > kAmxRows ? 2 : 1;
+    product.steps = (keys.end - keys.begin) / kAmxBf16Step;
+    product.ldc = layout_.value_stride;
+    for (int64_t column = 0; column < p_.value_size; column += kAmxPanelWidth) {
+      product.b = ValuePanel(column) + keys.begin / kAmxBf16Step * kAmxPanelBytes;
+      product.sums = Sums(0) + column;
+      MultiplyTiles(AmxType::kBf16, product);
+    }
+  }
+
+  void StoreRows(const QueryBlock& block, IndexRange rows) const {
+    const FloatTag d;
+    HWY_ALIGN float totals[kAmxRows];
+    for (int64_t first = 0; first < rows.end - rows.begin; first += kAmxRows) {
+      const int64_t count = std::min(kAmxRows, rows.end - rows.begin - first);
+      const FloatVec sum = ReduceRows(
+          [&](size_t r) HWY_ATTR {
+            return hn::LoadU(d, Totals(first + std::min(static_cast<int64_t>(r), count - 1)));
+          },
+          [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); });
+      hn::Store(sum, d, totals);
+      for (int64_t r = 0; r < count; ++r) {
+        const bool masked = IsMaskedRow(p_, Peaks()[first + r], totals[r]);
+        if (masked) FillMaskedRow(std::isnan(totals[r]), Sums(first + r));
+        StoreRow(block, rows.begin + first + r, Sums(first + r), masked ? 1 : 1 / totals[r]);
+      }
+    }
+  }
+
+  // As TiledAttention::MaskedRow.
+  void FillMaskedRow(bool is_nan, float* row) const {
+    std::fill_n(row, p_.value_size, p_.masked_row);
+    if (!is_nan) return;
+    for (int64_t t = 0; t < ValidKeys(p_, sample_); ++t) {
+      With(p_.v, p_.bf16_v, OffsetOfValue(t), [&](auto* values) {
+        for (int64_t h = 0; h < p_.value_size; ++h) row[h] += 0 * AsFloat(values[h]);
+      });
+    }
+  }
+  static float AsFloat(float x) { return x; }
+  static float AsFloat(uint16_t bf16) {
+    return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
+  }
+
+  void StoreRow(const QueryBlock& block, int64_t row, const float* sums, float factor) const {
+    const int64_t at = block.sample * p_.y_strides.batch +
+                       block.Query(row) * p_.y_strides.sequence +
+                       block.Head(row) * p_.y_strides.head;
+    if (p_.bf16_y == nullptr) return CopyFloats(sums, p_.value_size, p_.y + at, factor);
+    const FloatTag d;
+    const hn::Rebind<uint16_t, FloatTag> halves;
+    constexpr auto kStep = static_cast<int64_t>(kLanes);
+    for (int64_t i = 0; i < p_.value_size; i += kStep) {
+      const auto rounded = RoundedOnAmx(hn::Mul(hn::LoadU(d, sums + i), hn::Set(d, factor)));
+      uint16_t* const to = p_.bf16_y + at + i;
+      const int64_t count = p_.value_size - i;
+      if (count >= kStep) {
+        hn::StoreU(rounded, halves, to);
+      } else {
+        hn::StoreN(rounded, halves, to, static_cast<size_t>(count));
+      }
+    }
+  }
+
+  const AttentionProblem& p_;
+  const MaskSummary& summary_;
+  const WholeRowsLayout layout_;
+  uint8_t* const scratch_;
+  // The head whose keys and values are packed.
+  int64_t sample_ = -1;
+  int64_t kv_head_ = -1;
+};
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/attention/whole_rows.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway asks.
+#include "absl/functional/function_ref.h"
+#include "hwy/highway.h"
+#include "ops/attention/whole_rows.h"
+#if HWY_TARGET <= HWY_AVX3
+#include "ops/attention/whole_rows-inl.h"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace attnrun::ops::HWY_NAMESPACE {
+
+// Computes the blocks that `next` returns, until one has no rows.
+void AttendBlocks([[maybe_unused]] const AttentionProblem& problem,
+                  [[maybe_unused]] const MaskSummary& summary, [[maybe_unused]] uint8_t* scratch,
+                  [[maybe_unused]] absl::FunctionRef<QueryBlock()> next) {
+#if HWY_TARGET <= HWY_AVX3
+  WholeRows rows(problem, summary, scratch);
+  for (QueryBlock block = next(); block.rows > 0; block = next()) rows.Attend(block);
+#endif
+}
+
+}  // namespace attnrun::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <atomic>
+
+#include "core/div_ceil.h"
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "ops/attention/whole_rows_layout.h"
+#include "ops/tensors/float_rows.h"
+
+namespace attnrun::ops {
+namespace {
+
+HWY_EXPORT(AttendBlocks);
+
+// Rows of a block: all of a head, which is packed once for them; or fewer, so that every thread has
+// some blocks.
+int64_t RowsPerBlock(const AttentionProblem& problem) {
+  constexpr int64_t kLeast = 64;
+  constexpr int64_t kMost = 512;
+  const int64_t rows = RowsOf(problem);
+  const int64_t heads = problem.batch * problem.kv_heads;
+  const int64_t blocks_per_head = std::max<int64_t>(1, 4 * NumThreads() / heads);
+  return std::clamp(DivCeil(DivCeil(rows, blocks_per_head), kAmxRows) * kAmxRows, kLeast, kMost);
+}
+
+}  // namespace
+
+bool AttendsWholeRows(const AttentionProblem& problem) {
+  constexpr int64_t kMostBytes = 3 << 18;
+  const bool adjacent = problem.q_strides.channel == 1 && problem.k_strides.channel == 1 &&
+                        problem.v_strides.channel == 1 && problem.y_strides.channel == 1;
+  return problem.bf16 && adjacent && !problem.narrow.exists() &&
+         WholeRowsScratchBytes(problem) <= kMostBytes;
+}
+
+int64_t WholeRowsScratchBytes(const AttentionProblem& problem) {
+  return WholeRowsLayout(problem).total;
+}
+
+absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary& summary,
+                             Allocator& allocator) {
+  const int64_t rows = RowsOf(problem);
+  const int64_t rows_per_block = RowsPerBlock(problem);
+  const int64_t blocks = DivCeil(rows, rows_per_block);
+  const int64_t total = problem.batch * problem.kv_heads * blocks;
+  const auto block_of = [&](int64_t i) {
+    QueryBlock block;
+    if (i >= total) return block;
+    block.group = problem.query_heads / problem.kv_heads;
+    block.first_row = i % blocks * rows_per_block;
+    block.rows = std::min(rows_per_block, rows - block.first_row);
+    block.kv_head = i / blocks % problem.kv_heads;
+    block.sample = i / blocks / problem.kv_heads;
+    return block;
+  };
+  // Blocks are handed out one by one: masks make some cost more than others.
+  std::atomic<int64_t> next = 0;
+  const int64_t floats = DivCeil(WholeRowsScratchBytes(problem), sizeof(float));
+  return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1, floats, allocator,
+                                [&](int64_t, int64_t, float* scratch) {
+                                  const AmxScope tiles;
+                                  HWY_DYNAMIC_DISPATCH(AttendBlocks)
+                                  (problem, summary, reinterpret_cast<uint8_t*>(scratch),
+                                   [&] { return Interrupted() ? QueryBlock{} : block_of(next++); });
+                                });
+}
+
+}  // namespace attnrun::ops
+#endif  // HWY_ONCE
