@@ -29,6 +29,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
@@ -52,6 +53,27 @@ int64_t RowsPerBlock(const AttentionProblem& problem) {
   return std::clamp(DivCeil(DivCeil(rows, blocks_per_head), kAmxRows) * kAmxRows, kLeast, kMost);
 }
 
+// Hands out blocks one by one, since masks make some cost more than others. Each thread first works
+// through a share of adjacent ones, as in products that share rows: its part of q is in its cache.
+class BlockShares {
+ public:
+  BlockShares(int64_t total, int64_t threads) : total_(total), taken_(threads) {}
+
+  // The next block of a share, or of another one; `total` if there is none.
+  int64_t Take(int64_t share) {
+    const auto count = static_cast<int64_t>(taken_.size());
+    for (int64_t i = 0; i < count; ++i, share = share + 1 == count ? 0 : share + 1) {
+      const int64_t block = share * total_ / count + taken_[share]++;
+      if (block < (share + 1) * total_ / count) return block;
+    }
+    return total_;
+  }
+
+ private:
+  const int64_t total_;
+  std::vector<std::atomic<int64_t>> taken_;
+};
+
 }  // namespace
 
 bool AttendsWholeRows(const AttentionProblem& problem) {
@@ -74,7 +96,6 @@ absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary&
   const int64_t total = problem.batch * problem.kv_heads * blocks;
   const auto block_of = [&](int64_t i) {
     QueryBlock block;
-    if (i >= total) return block;
     block.group = problem.query_heads / problem.kv_heads;
     block.first_row = i % blocks * rows_per_block;
     block.rows = std::min(rows_per_block, rows - block.first_row);
@@ -82,16 +103,20 @@ absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary&
     block.sample = i / blocks / problem.kv_heads;
     return block;
   };
-  // Blocks are handed out one by one: masks make some cost more than others.
-  std::atomic<int64_t> next = 0;
   const int64_t floats = DivCeil(WholeRowsScratchBytes(problem), sizeof(float));
-  return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1, floats, allocator,
-                                [&](int64_t, int64_t, float* scratch) {
-                                  const AmxScope tiles;
-                                  HWY_DYNAMIC_DISPATCH(AttendBlocks)
-                                  (problem, summary, reinterpret_cast<uint8_t*>(scratch),
-                                   [&] { return Interrupted() ? QueryBlock{} : block_of(next++); });
-                                });
+  const int64_t threads = std::min<int64_t>(total, NumThreads());
+  BlockShares shares(total, threads);
+  return ParallelForWithScratch(
+      threads, 1, floats, allocator, [&](int64_t begin, int64_t end, float* scratch) {
+        const AmxScope tiles;
+        for (int64_t share = begin; share < end; ++share) {
+          HWY_DYNAMIC_DISPATCH(AttendBlocks)
+          (problem, summary, reinterpret_cast<uint8_t*>(scratch), [&] {
+            const int64_t i = Interrupted() ? total : shares.Take(share);
+            return i == total ? QueryBlock{} : block_of(i);
+          });
+        }
+      });
 }
 
 }  // namespace attnrun::ops
