@@ -106,17 +106,17 @@ absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary&
   const int64_t floats = DivCeil(WholeRowsScratchBytes(problem), sizeof(float));
   const int64_t threads = std::min<int64_t>(total, NumThreads());
   BlockShares shares(total, threads);
-  return ParallelForWithScratch(
-      threads, 1, floats, allocator, [&](int64_t begin, int64_t end, float* scratch) {
-        const AmxScope tiles;
-        for (int64_t share = begin; share < end; ++share) {
-          HWY_DYNAMIC_DISPATCH(AttendBlocks)
-          (problem, summary, reinterpret_cast<uint8_t*>(scratch), [&] {
-            const int64_t i = Interrupted() ? total : shares.Take(share);
-            return i == total ? QueryBlock{} : block_of(i);
-          });
-        }
-      });
+  return ParallelForWithScratch(threads, 1, floats, allocator,
+                                [&](int64_t begin, int64_t end, float* scratch) {
+                                  const AmxScope tiles;
+                                  for (int64_t share = begin; share < end; ++share) {
+                                    HWY_DYNAMIC_DISPATCH(AttendBlocks)
+                                    (problem, summary, reinterpret_cast<uint8_t*>(scratch), [&] {
+                                      const int64_t i = Interrupted() ? total : shares.Take(share);
+                                      return i == total ? QueryBlock{} : block_of(i);
+                                    });
+                                  }
+                                });
 }
 
 }  // namespace attnrun::ops
