@@ -16,12 +16,11 @@
 namespace attnrun::ops {
 namespace {
 
-// Bytes of A that are packed at once and then multiplied by all panels: a quarter of the
-// second-level cache of the processors that have AMX (2 MB), which also holds C, sums and the
-// panels in use. Up to half of it for 128 rows, since B is read again for the next rows.
-constexpr int64_t kBytesAtOnce = 1 << 20;
-constexpr int64_t kMostBytesAtOnce = 1 << 20;
-constexpr int64_t kWorthwhilePairs = 4;
+// Bytes of A, and of the sums of its rows, that are packed at once and then multiplied by all panels:
+// as many as leave room in the second-level cache of the processors that have AMX (2 MB) for C and
+// the panels in use, since B is read again for the next rows. Products of 208 rows gain by it where
+// K = 3072, those of 256 rows lose.
+constexpr int64_t kBytesAtOnce = 21 << 16;
 // Steps of K for which all rows are multiplied before the next ones: a panel's part of 32 KB, which
 // fits the first-level cache, so that only A comes from the second level.
 constexpr int64_t kMostSteps = 16;
@@ -240,12 +239,13 @@ void PrefetchFirstPanel(const TileProduct& product, const PanelQueue& queue, Ind
   }
 }
 
-// Rows of A that are packed at once, of `all` blocks of 16: about equal parts, in pairs of blocks.
+// Rows of A that are packed at once, of `all` blocks of 16: all, or about equal parts, in pairs of
+// blocks.
 int64_t BlocksAtOnce(int64_t all, int64_t block_bytes) {
-  const int64_t pairs = DivCeil(all, 2);
-  const int64_t few = std::min(kWorthwhilePairs, kMostBytesAtOnce / block_bytes / 2);
-  const int64_t most = std::max<int64_t>({kBytesAtOnce / block_bytes / 2, few, 1});
-  return 2 * DivCeil(pairs, std::max<int64_t>(DivCeil(pairs, most), 1));
+  constexpr int64_t kSums = 2 * kAmxRows * kAmxPanelWidth * static_cast<int64_t>(sizeof(float));
+  const int64_t most = std::max<int64_t>(kBytesAtOnce / (block_bytes + kSums), 2);
+  if (all <= most) return all;
+  return 2 * DivCeil(all, 2 * DivCeil(all, most / 2 * 2));
 }
 
 // Packs blocks [first, first + blocks) of A, of which `rows` is the number of rows.
