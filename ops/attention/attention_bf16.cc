@@ -25,7 +25,7 @@ int64_t QueryBytes(int64_t rows, int64_t steps) {
 }  // namespace
 
 bool AttendsInBf16(Precision precision) {
-  return precision == Precision::kBfloat16 && ThisCpu().amx_bf16;
+  return (precision == Precision::kBfloat16 || precision == Precision::kInt8) && ThisCpu().amx_bf16;
 }
 
 int64_t Bf16Products::PaddedRows(int64_t rows) { return DivCeil(rows, kPair) * kPair + kPair; }

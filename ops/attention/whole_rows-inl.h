@@ -33,12 +33,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // mask and position modify them; peak = the greatest score of a row; weights = exp(score - peak),
 // rounded to bf16 as tiles of the second product; y = weights v / (sum of the weights).
 //
-// The weights of some queries are computed between the steps of products: weights v of the queries
-// before, and q k^T of those behind. The two keep different units of the processor busy.
-//
 // Invariant on bits: as for TiledAttention. Weights of masked keys are exactly 0, and adding their
 // products changes no sum, so that it does not matter which of them are computed.
-class WholeRows final : private AmxCompanion {
+class WholeRows {
  public:
   WholeRows(const AttentionProblem& problem, const MaskSummary& summary, uint8_t* scratch)
       : p_(problem), summary_(summary), layout_(problem), scratch_(scratch) {}
@@ -48,22 +45,9 @@ class WholeRows final : private AmxCompanion {
     const BlockMask mask(p_, block, Floats(layout_.mask));
     const TileScheduler scheduler(p_, summary_, block, mask);
     const Block context = {block, mask, scheduler};
-    Part before = {};
-    Part part = PartOf(context, 0, 0);
-    MultiplyByKeys(block, part, nullptr);
-    while (part.Count() > 0) {
-      const Part behind = PartOf(context, part.rows.end, 1 - part.index);
-      Prepare(context, part);
-      BeginWeights(StepsBeside(before) + StepsBeside(behind));
-      MultiplyByValues(before, this);
-      MultiplyByKeys(block, behind, this);
-      while (next_row_ < part_.Count()) DoPiece();
-      StoreRows(block, before);
-      before = part_;
-      part = behind;
+    for (int64_t row = 0; row < block.rows; row += kRows) {
+      AttendRows(context, {row, std::min(row + kRows, block.rows)});
     }
-    MultiplyByValues(before, nullptr);
-    StoreRows(block, before);
   }
 
  private:
@@ -75,37 +59,11 @@ class WholeRows final : private AmxCompanion {
     const TileScheduler& scheduler;
   };
 
-  // Some rows of a block, the keys that are multiplied for them, and the index of their part of the
-  // scratch space.
-  struct Part {
-    IndexRange rows = {0, 0};
-    IndexRange keys = {0, 0};
-    int index = 0;
-    // The factor of the scores that is left.
-    float scale = 1;
-
-    int64_t Count() const { return rows.end - rows.begin; }
-    int64_t Keys() const { return keys.end - keys.begin; }
-  };
-
-  Part PartOf(const Block& block, int64_t first, int index) const {
-    Part part;
-    part.rows = {first, std::min(first + kRows, block.rows.rows)};
-    part.index = index;
-    if (part.Count() > 0) part.keys = KeysOf(block, part.rows);
-    return part;
-  }
-
   float* Floats(int64_t offset) const { return reinterpret_cast<float*>(scratch_ + offset); }
-  float* Scores(const Part& part, int64_t row) const {
-    return Floats(layout_.parts[part.index].scores) + row * layout_.score_stride;
-  }
-  float* Totals(const Part& part, int64_t row) const {
-    return Floats(layout_.parts[part.index].totals) + row * kWidestVector;
-  }
-  float* Peaks(const Part& part) const { return Floats(layout_.parts[part.index].peaks); }
-  uint8_t* Weights(const Part& part) const { return scratch_ + layout_.parts[part.index].weights; }
+  float* Scores(int64_t row) const { return Floats(layout_.scores) + row * layout_.score_stride; }
+  float* Totals(int64_t row) const { return Floats(layout_.totals) + row * kWidestVector; }
   float* Sums(int64_t row) const { return Floats(layout_.sums) + row * layout_.value_stride; }
+  float* Peaks() const { return Floats(layout_.peaks); }
 
   static int64_t Offset(const HeadStrides& strides, int64_t head, int64_t position,
                         int64_t sample) {
@@ -174,6 +132,20 @@ class WholeRows final : private AmxCompanion {
     return keys;
   }
 
+  void AttendRows(const Block& block, IndexRange rows) const {
+    const IndexRange keys = KeysOf(block, rows);
+    const int64_t count = rows.end - rows.begin;
+    PackQueries(block.rows, rows);
+    MultiplyByKeys(count, keys);
+    const bool modified = Modify(block, rows, keys);
+    FindPeaks(block.rows, rows, keys, modified ? 1 : p_.scale);
+    for (int64_t row = 0; row < count; ++row) {
+      ComputeWeights(row, keys, modified ? 1 : p_.scale);
+    }
+    MultiplyByValues(count, keys);
+    StoreRows(block.rows, rows);
+  }
+
   void PackQueries(const QueryBlock& block, IndexRange rows) const {
     for (int64_t row = rows.begin; row < rows.end;) {
       const int64_t at = row - rows.begin;
@@ -189,64 +161,33 @@ class WholeRows final : private AmxCompanion {
     }
   }
 
-  // The scores of a part.
-  void MultiplyByKeys(const QueryBlock& block, const Part& part, AmxCompanion* companion) const {
-    if (part.Count() == 0) return;
-    PackQueries(block, part.rows);
+  void MultiplyByKeys(int64_t rows, IndexRange keys) const {
     AmxProduct product = {};
     product.a = scratch_ + layout_.queries;
     product.a_stride = layout_.QueryBlock();
-    product.blocks = part.Count() > kAmxRows ? 2 : 1;
+    product.blocks = rows > kAmxRows ? 2 : 1;
     product.steps = layout_.head_steps;
     product.ldc = layout_.score_stride;
-    product.companion = companion;
-    for (int64_t key = part.keys.begin; key < part.keys.end; key += kAmxPanelWidth) {
+    for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
       product.b = scratch_ + layout_.keys + key / kAmxPanelWidth * layout_.KeyPanel();
-      product.sums = Scores(part, 0) + key - part.keys.begin;
+      product.sums = Scores(0) + key - keys.begin;
       MultiplyTiles(AmxType::kBf16, product);
     }
   }
 
-  // Steps of the products beside which weights are computed, at least: those of one of the two.
-  int64_t StepsBeside(const Part& part) const {
-    const int64_t value_panels = layout_.value_stride / kAmxPanelWidth;
-    return part.Keys() / kAmxPanelWidth * std::min(layout_.head_steps, value_panels);
-  }
-
-  // Makes the scores of a part ready for the exponentials.
-  void Prepare(const Block& block, Part part) {
-    part.scale = Modify(block, part) ? 1 : p_.scale;
-    FindPeaks(block.rows, part);
-    part_ = part;
-  }
-
-  // From now on, each piece computes the weights of some rows.
-  void BeginWeights(int64_t steps) {
-    next_row_ = 0;
-    steps = std::max<int64_t>(steps, 1);
-    rows_at_once_ = DivCeil(part_.Count(), steps);
-    SetInterval(std::max<int64_t>(steps / DivCeil(part_.Count(), rows_at_once_), 1));
-  }
-
-  void DoPiece() override {
-    const int64_t end = std::min(next_row_ + rows_at_once_, part_.Count());
-    for (; next_row_ < end; ++next_row_) ComputeWeights(part_, next_row_);
-  }
-
   // Scales and modifies the scores, if there is more to do than to scale them.
-  bool Modify(const Block& block, const Part& part) const {
-    const auto& [rows, keys, index, scale] = part;
+  bool Modify(const Block& block, IndexRange rows, IndexRange keys) const {
     if (!HasModifiers(block, rows, keys)) {
       const int64_t valid = block.scheduler.valid();
-      for (int64_t row = 0; valid < keys.end && row < part.Count(); ++row) {
-        std::fill(Scores(part, row) + valid - keys.begin, Scores(part, row) + part.Keys(),
+      for (int64_t row = 0; valid < keys.end && row < rows.end - rows.begin; ++row) {
+        std::fill(Scores(row) + valid - keys.begin, Scores(row) + keys.end - keys.begin,
                   kMinusInfinity);
       }
       return false;
     }
     for (int64_t first = keys.begin; first < keys.end; first += kKeyTile) {
       ModifyTile(block, rows, first, std::min(kKeyTile, keys.end - first),
-                 Scores(part, 0) + first - keys.begin);
+                 Scores(0) + first - keys.begin);
     }
     return true;
   }
@@ -288,44 +229,43 @@ class WholeRows final : private AmxCompanion {
   }
 
   // Sets the peaks of the rows, and the totals to those of the sinks.
-  void FindPeaks(const QueryBlock& block, const Part& part) const {
+  void FindPeaks(const QueryBlock& block, IndexRange rows, IndexRange keys, float scale) const {
     const FloatTag d;
-    const auto columns = static_cast<size_t>(part.Keys());
-    const int64_t count = part.Count();
+    const auto columns = static_cast<size_t>(keys.end - keys.begin);
+    const int64_t count = rows.end - rows.begin;
     for (int64_t first = 0; first < count; first += kAmxRows) {
       FloatVec greatest = hn::Set(d, kMinusInfinity);
       if (columns > 0) {
         greatest = ReduceRows(
             [&](size_t r) HWY_ATTR {
               const int64_t row = std::min(first + static_cast<int64_t>(r), count - 1);
-              return GreatestLanes(Scores(part, row), columns);
+              return GreatestLanes(Scores(row), columns);
             },
             [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); });
       }
-      hn::Store(hn::Mul(greatest, hn::Set(d, part.scale)), d, Peaks(part) + first);
+      hn::Store(hn::Mul(greatest, hn::Set(d, scale)), d, Peaks() + first);
     }
     for (int64_t row = 0; row < count; ++row) {
-      std::fill_n(Totals(part, row), kWidestVector, 0.0F);
+      std::fill_n(Totals(row), kWidestVector, 0.0F);
       if (p_.sinks.data == nullptr) continue;
-      const float sink = SinkOf(p_, block, part.rows.begin + row);
-      float& peak = Peaks(part)[row];
-      peak = std::max(peak, sink);
-      if (sink != kMinusInfinity) Totals(part, row)[0] = std::exp(sink - peak);
+      const float sink = SinkOf(p_, block, rows.begin + row);
+      Peaks()[row] = std::max(Peaks()[row], sink);
+      if (sink != kMinusInfinity) Totals(row)[0] = std::exp(sink - Peaks()[row]);
     }
   }
 
   // weights = exp(scale * score - peak), rounded; the total is of weights before rounding.
-  void ComputeWeights(const Part& part, int64_t row) const {
+  void ComputeWeights(int64_t row, IndexRange keys, float scale) const {
     const FloatTag d;
-    const float peak = Peaks(part)[row];
+    const float peak = Peaks()[row];
     const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0 : peak);
-    const FloatVec factor = hn::Set(d, part.scale);
-    const float* HWY_RESTRICT scores = Scores(part, row);
-    uint8_t* to =
-        Weights(part) + row / kAmxRows * layout_.WeightBlock() + row % kAmxRows * kAmxStepBytes;
-    FloatVec low_total = hn::LoadU(d, Totals(part, row));
+    const FloatVec factor = hn::Set(d, scale);
+    const float* HWY_RESTRICT scores = Scores(row);
+    uint8_t* to = scratch_ + layout_.weights + row / kAmxRows * layout_.WeightBlock() +
+                  row % kAmxRows * kAmxStepBytes;
+    FloatVec low_total = hn::LoadU(d, Totals(row));
     FloatVec high_total = hn::Zero(d);
-    for (int64_t key = part.keys.begin; key < part.keys.end; key += kAmxPanelWidth) {
+    for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
       const FloatVec low = RoughExpBelow88(d, hn::MulSub(hn::LoadU(d, scores), factor, shift));
       const FloatVec high =
           RoughExpBelow88(d, hn::MulSub(hn::LoadU(d, scores + kLanes), factor, shift));
@@ -336,41 +276,38 @@ class WholeRows final : private AmxCompanion {
       scores += kAmxPanelWidth;
       to += kAmxTileBytes;
     }
-    hn::StoreU(hn::Add(low_total, high_total), d, Totals(part, row));
+    hn::StoreU(hn::Add(low_total, high_total), d, Totals(row));
   }
 
-  // The sums of a part.
-  void MultiplyByValues(const Part& part, AmxCompanion* companion) const {
-    if (part.Count() == 0) return;
+  void MultiplyByValues(int64_t rows, IndexRange keys) const {
     AmxProduct product = {};
-    product.a = Weights(part);
+    product.a = scratch_ + layout_.weights;
     product.a_stride = layout_.WeightBlock();
-    product.blocks = part.Count() > kAmxRows ? 2 : 1;
-    product.steps = part.Keys() / kAmxBf16Step;
+    product.blocks = rows > kAmxRows ? 2 : 1;
+    product.steps = (keys.end - keys.begin) / kAmxBf16Step;
     product.ldc = layout_.value_stride;
-    product.companion = companion;
     for (int64_t column = 0; column < p_.value_size; column += kAmxPanelWidth) {
-      product.b = ValuePanel(column) + part.keys.begin / kAmxBf16Step * kAmxPanelBytes;
+      product.b = ValuePanel(column) + keys.begin / kAmxBf16Step * kAmxPanelBytes;
       product.sums = Sums(0) + column;
       MultiplyTiles(AmxType::kBf16, product);
     }
   }
 
-  void StoreRows(const QueryBlock& block, const Part& part) const {
+  void StoreRows(const QueryBlock& block, IndexRange rows) const {
     const FloatTag d;
     HWY_ALIGN float totals[kAmxRows];
-    for (int64_t first = 0; first < part.Count(); first += kAmxRows) {
-      const int64_t count = std::min(kAmxRows, part.Count() - first);
+    for (int64_t first = 0; first < rows.end - rows.begin; first += kAmxRows) {
+      const int64_t count = std::min(kAmxRows, rows.end - rows.begin - first);
       const FloatVec sum = ReduceRows(
           [&](size_t r) HWY_ATTR {
-            return hn::LoadU(d, Totals(part, first + std::min(static_cast<int64_t>(r), count - 1)));
+            return hn::LoadU(d, Totals(first + std::min(static_cast<int64_t>(r), count - 1)));
           },
           [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); });
       hn::Store(sum, d, totals);
       for (int64_t r = 0; r < count; ++r) {
-        const bool masked = IsMaskedRow(p_, Peaks(part)[first + r], totals[r]);
+        const bool masked = IsMaskedRow(p_, Peaks()[first + r], totals[r]);
         if (masked) FillMaskedRow(std::isnan(totals[r]), Sums(first + r));
-        StoreRow(block, part.rows.begin + first + r, Sums(first + r), masked ? 1 : 1 / totals[r]);
+        StoreRow(block, rows.begin + first + r, Sums(first + r), masked ? 1 : 1 / totals[r]);
       }
     }
   }
@@ -417,11 +354,6 @@ class WholeRows final : private AmxCompanion {
   // The head whose keys and values are packed.
   int64_t sample_ = -1;
   int64_t kv_head_ = -1;
-  // The part whose weights are computed beside products, its first row that is left, and the rows
-  // of a piece.
-  Part part_ = {};
-  int64_t next_row_ = 0;
-  int64_t rows_at_once_ = 1;
 };
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

@@ -22,13 +22,11 @@ struct WholeRowsLayout {
     keys = Take(padded_keys / kAmxPanelWidth * KeyPanel());
     values = Take(value_stride / kAmxPanelWidth * ValuePanel());
     queries = Take(2 * QueryBlock());
-    for (Part& part : parts) {
-      part.weights = Take(2 * WeightBlock());
-      part.scores = Take(pair * score_stride * kFloat);
-      part.totals = Take(pair * kWidestVector * kFloat);
-      part.peaks = Take(pair * kFloat);
-    }
+    weights = Take(2 * WeightBlock());
+    scores = Take(pair * score_stride * kFloat);
     sums = Take(pair * value_stride * kFloat);
+    totals = Take(pair * kWidestVector * kFloat);
+    peaks = Take(pair * kFloat);
     mask = Take(kMaskScratch * kFloat);
   }
 
@@ -50,16 +48,11 @@ struct WholeRowsLayout {
   int64_t keys = 0;
   int64_t values = 0;
   int64_t queries = 0;
-  // Of 32 queries; while the weights of some are computed, others are multiplied.
-  struct Part {
-    int64_t scores = 0;
-    int64_t weights = 0;
-    // A vector for each row.
-    int64_t totals = 0;
-    int64_t peaks = 0;
-  };
-  Part parts[2];
+  int64_t weights = 0;
+  int64_t scores = 0;
   int64_t sums = 0;
+  int64_t totals = 0;
+  int64_t peaks = 0;
   int64_t mask = 0;
   int64_t total = 0;
 
