@@ -82,11 +82,15 @@ class WholeRows {
     }
   }
 
-  // Packs keys and values of the head of a block.
+  // Packs keys and values of the head of a block, but for those that position masks for all queries:
+  // what a cache holds behind its end may be anything.
   void PackHead(const QueryBlock& block) {
     sample_ = block.sample;
     kv_head_ = block.kv_head;
-    const int64_t valid = ValidKeys(p_, sample_);
+    int64_t valid = ValidKeys(p_, sample_);
+    if (p_.mask_value == kMinusInfinity) {
+      valid = std::min(valid, UnmaskedKeys(p_, sample_, p_.queries - 1).end);
+    }
     for (int64_t key = 0; key < layout_.padded_keys; key += kAmxPanelWidth) {
       const int64_t count = std::max<int64_t>(valid - key, 0);
       With(p_.k, p_.bf16_k, OffsetOfKey(key), [&](auto* keys) { PackKeys(keys, key, count); });
@@ -116,7 +120,7 @@ class WholeRows {
     return scratch_ + layout_.values + column / kAmxPanelWidth * layout_.ValuePanel();
   }
 
-  // The keys that position leaves for some of the rows, from a multiple of kKeyTile to one of
+  // The keys that are not masked for some of the rows, from a multiple of kKeyTile to one of
   // kAmxPanelWidth.
   IndexRange KeysOf(const Block& block, IndexRange rows) const {
     const auto unmasked = [&](int64_t row) {
@@ -128,7 +132,11 @@ class WholeRows {
       keys = {unmasked(rows.begin).begin, unmasked(rows.end - 1).end};
     }
     keys.begin = std::min(keys.begin, keys.end) / kKeyTile * kKeyTile;
-    keys.end = DivCeil(keys.end, kAmxPanelWidth) * kAmxPanelWidth;
+    while (keys.begin < keys.end && IsMasked(block, rows, keys.begin)) keys.begin += kKeyTile;
+    while (keys.begin < keys.end && IsMasked(block, rows, (keys.end - 1) / kKeyTile * kKeyTile)) {
+      keys.end = (keys.end - 1) / kKeyTile * kKeyTile;
+    }
+    keys.end = std::max(DivCeil(keys.end, kAmxPanelWidth) * kAmxPanelWidth, keys.begin);
     return keys;
   }
 
@@ -204,6 +212,13 @@ class WholeRows {
       if (AppliesMask(block, rows, first)) return true;
     }
     return false;
+  }
+
+  // True if bias and mask set the scores of a tile to -inf for all of these rows.
+  bool IsMasked(const Block& block, IndexRange rows, int64_t first) const {
+    if (p_.mask_value != kMinusInfinity || p_.bias_on_masked) return false;
+    const TileSummary summary = SummarizeTile(summary_, block.rows, rows, first);
+    return summary.rows.begin >= summary.rows.end && summary.max_masked_bias == kMinusInfinity;
   }
 
   bool AppliesMask(const Block& block, IndexRange rows, int64_t first) const {

@@ -9,6 +9,9 @@
 #include <limits>
 
 #include "hwy/targets.h"
+#include "ops/attention/whole_rows.h"
+#include "ops/tensors/cpu.h"
+#include "ops/tensors/half.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -133,6 +136,69 @@ void Check(ops::AttentionProblem problem, const std::string& order, std::mt19937
     ExpectRows(p, tolerance);
   }
   hwy::DisableTargets(0);
+}
+
+// Operands in bf16, and the result for them, first read as floats, then as bf16.
+class Bf16Operands {
+ public:
+  Bf16Operands(const ops::AttentionProblem& p, std::mt19937& generator)
+      : q_(Lay("bsnh", p.batch, p.queries, p.query_heads, p.head_size, generator)),
+        k_(Lay("bsnh", p.batch, p.keys, p.kv_heads, p.head_size, generator)),
+        v_(Lay("bsnh", p.batch, p.keys, p.kv_heads, p.value_size, generator)),
+        y_(Lay("bsnh", p.batch, p.queries, p.query_heads, p.value_size, generator)) {
+    for (Laid* laid : {&q_, &k_, &v_}) {
+      ops::RoundToBf16(laid->data.data(), static_cast<int64_t>(laid->data.size()));
+    }
+  }
+
+  // The problem on these operands, with its result in `y`.
+  ops::AttentionProblem Floats(ops::AttentionProblem p, std::vector<float>& y) const {
+    y.assign(y_.data.size(), 0);
+    Connect(q_, k_, v_, y_, p);
+    p.y = y.data();
+    p.bf16 = true;
+    return p;
+  }
+
+  // As above, for `halves` of the operands, which must stay alive.
+  ops::AttentionProblem Halves(ops::AttentionProblem p, std::vector<float>& y,
+                               std::vector<uint16_t> (&halves)[3]) const {
+    p = Floats(p, y);
+    const Laid* laid[] = {&q_, &k_, &v_};
+    for (int i = 0; i < 3; ++i) {
+      halves[i].resize(laid[i]->data.size());
+      ops::NarrowToBf16(laid[i]->data.data(), static_cast<int64_t>(halves[i].size()),
+                        halves[i].data());
+    }
+    p.bf16_q = halves[0].data();
+    p.bf16_k = halves[1].data();
+    p.bf16_v = halves[2].data();
+    p.q = p.k = p.v = nullptr;
+    return p;
+  }
+
+ private:
+  Laid q_;
+  Laid k_;
+  Laid v_;
+  Laid y_;
+};
+
+// Compares products in bf16 with the formula, and operands in floats with those in bf16.
+void CheckBf16(ops::AttentionProblem p, std::mt19937& generator) {
+  p.scale = 1 / std::sqrt(static_cast<float>(p.head_size));
+  const Bf16Operands operands(p, generator);
+  std::vector<float> y;
+  const ops::AttentionProblem floats = operands.Floats(p, y);
+  ASSERT_TRUE(ops::StreamingAttention(floats, Allocator::Heap()).ok());
+  // Weights are rounded to bf16, each by 2^-9 of itself at most, and values are at most about 5.
+  ExpectRows(floats, 100 * kEpsilon + 5 * 0x1p-9);
+  if (!ops::AttendsWholeRows(floats)) return;
+  std::vector<float> of_halves;
+  std::vector<uint16_t> halves[3];
+  const ops::AttentionProblem narrow = operands.Halves(p, of_halves, halves);
+  ASSERT_TRUE(ops::StreamingAttention(narrow, Allocator::Heap()).ok());
+  EXPECT_EQ(std::memcmp(y.data(), of_halves.data(), y.size() * sizeof(float)), 0);
 }
 
 ops::AttentionProblem Sizes(int64_t queries, int64_t keys) {
@@ -265,6 +331,70 @@ TEST(StreamingAttentionTest, MaskAndBiasTogether) {
   }
 }
 
+TEST(StreamingAttentionTest, ProductsInBf16) {
+  if (!ops::ThisCpu().amx_bf16) GTEST_SKIP() << "needs AMX";
+  std::mt19937 generator(Seed());
+  const float lowest = std::numeric_limits<float>::lowest();
+  // The last one is too long for whole rows.
+  for (const auto& [queries, keys] :
+       {std::pair<int64_t, int64_t>{1, 1}, {3, 31}, {33, 64}, {70, 97}, {40, 300}, {2, 9000}}) {
+    SCOPED_TRACE(::testing::Message() << queries << " queries, " << keys << " keys");
+    ops::AttentionProblem p = Sizes(queries, keys);
+    CheckBf16(p, generator);
+    p.head_size = 40;
+    p.value_size = 70;
+    CheckBf16(p, generator);
+    p.causal = true;
+    CheckBf16(p, generator);
+    p.left_window = 20;
+    p.softcap = 3;
+    CheckBf16(p, generator);
+    std::vector<float> bias(queries * keys);
+    for (float& number : bias) number = generator() % 3 == 0 ? lowest : 0.5F;
+    p = Sizes(queries, keys);
+    p.bias = {bias.data(), 0, 0, keys, 1};
+    CheckBf16(p, generator);
+    p.bias.query = 0;
+    CheckBf16(p, generator);
+    const std::vector<float> sinks = {0.5F, -1, 2, 0};
+    p.sinks = {sinks.data(), 0, 1, 0, 0};
+    p.bias = {};
+    std::vector<float> y;
+    const Bf16Operands operands(p, generator);
+    ASSERT_TRUE(ops::StreamingAttention(operands.Floats(p, y), Allocator::Heap()).ok());
+    for (const float number : y) EXPECT_TRUE(std::isfinite(number));
+  }
+}
+
+// A query whose scores are NaN gives NaN, or masked_row if the problem says so, and no other does.
+TEST(StreamingAttentionTest, NanStaysInItsRowInBf16) {
+  if (!ops::ThisCpu().amx_bf16) GTEST_SKIP() << "needs AMX";
+  std::mt19937 generator(Seed());
+  for (const bool is_zero : {false, true}) {
+    ops::AttentionProblem p = Sizes(50, 90);
+    p.nan_row_is_zero = is_zero;
+    Laid q = Lay("bsnh", 2, 50, 4, 20, generator);
+    const Laid k = Lay("bsnh", 2, 90, 2, 20, generator);
+    const Laid v = Lay("bsnh", 2, 90, 2, 12, generator);
+    Laid y = Lay("bsnh", 2, 50, 4, 12, generator);
+    q.data[At(q.strides, 1, 37, 2, 5)] = NAN;
+    Connect(q, k, v, y, p);
+    p.y = y.data.data();
+    p.bf16 = true;
+    ASSERT_TRUE(ops::StreamingAttention(p, Allocator::Heap()).ok());
+    for (int64_t s = 0; s < p.queries; ++s) {
+      const float number = y.data[At(y.strides, 1, s, 2, 0)];
+      if (s != 37) {
+        EXPECT_TRUE(std::isfinite(number) && number != 0) << s;
+      } else if (is_zero) {
+        EXPECT_EQ(number, 0);
+      } else {
+        EXPECT_TRUE(std::isnan(number));
+      }
+    }
+  }
+}
+
 // Computes all queries at once, then each query alone, when its tiles serve no other row. Expects
 // equal bits.
 void ExpectSameBitsAlone(ops::AttentionProblem p, const Laid& q, const Laid& y) {
@@ -285,7 +415,7 @@ void ExpectSameBitsAlone(ops::AttentionProblem p, const Laid& q, const Laid& y) 
   EXPECT_EQ(std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)), 0);
 }
 
-TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
+void ExpectSkippingTilesChangesNoBit(bool bf16) {
   constexpr int64_t kLength = 200;
   constexpr int64_t kPadding = 70;
   std::mt19937 generator(Seed());
@@ -298,6 +428,7 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
     bias[i] = unmasked[i] ? 0.0F : lowest;
   }
   ops::AttentionProblem p = Sizes(kLength, kLength);
+  p.bf16 = bf16;
   const Laid q = Lay("bsnh", 2, kLength, 4, 20, generator);
   const Laid k = Lay("bsnh", 2, kLength, 2, 20, generator);
   const Laid v = Lay("bsnh", 2, kLength, 2, 12, generator);
@@ -321,32 +452,49 @@ TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) {
   }
 }
 
-TEST(StreamingAttentionTest, MaskedTilesAreNotRead) {
+TEST(StreamingAttentionTest, SkippingTilesChangesNoBit) { ExpectSkippingTilesChangesNoBit(false); }
+
+TEST(StreamingAttentionTest, SkippingTilesChangesNoBitInBf16) {
+  if (!ops::ThisCpu().amx_bf16) GTEST_SKIP() << "needs AMX";
+  ExpectSkippingTilesChangesNoBit(true);
+}
+
+// Expects finite results if what is behind the first `unmasked` keys is NaN.
+void ExpectReadsOnly(int64_t unmasked, bool bf16) {
   std::mt19937 generator(Seed());
-  constexpr int64_t kUnmasked = 64;
-  const int64_t valid[] = {kUnmasked, kUnmasked};
-  const int64_t offset[] = {kUnmasked - 3, kUnmasked - 3};
-  std::unique_ptr<bool[]> unmasked(new bool[200]);
-  for (int64_t t = 0; t < 200; ++t) unmasked[t] = t < kUnmasked;
+  const int64_t valid[] = {unmasked, unmasked};
+  const int64_t offset[] = {unmasked - 3, unmasked - 3};
+  std::unique_ptr<bool[]> mask(new bool[200]);
+  for (int64_t t = 0; t < 200; ++t) mask[t] = t < unmasked;
   ops::AttentionProblem by_count = Sizes(3, 200);
   by_count.valid_keys = valid;
   ops::AttentionProblem by_position = Sizes(3, 200);
   by_position.causal = true;
   by_position.query_offsets = offset;
   ops::AttentionProblem by_mask = Sizes(3, 200);
-  by_mask.mask = {unmasked.get(), 0, 0, 0, 1};
-  // The sequence is the outermost axis, so the keys from kUnmasked on are the end of the data.
+  by_mask.mask = {mask.get(), 0, 0, 0, 1};
+  // The sequence is the outermost axis, so the keys from `unmasked` on are the end of the data.
   const Laid q = Lay("sbnh", 2, 3, 4, 20, generator);
   Laid k = Lay("sbnh", 2, 200, 2, 20, generator);
   Laid v = Lay("sbnh", 2, 200, 2, 12, generator);
   Laid y = Lay("sbnh", 2, 3, 4, 12, generator);
-  std::fill(k.data.begin() + kUnmasked * k.strides.sequence, k.data.end(), NAN);
-  std::fill(v.data.begin() + kUnmasked * v.strides.sequence, v.data.end(), NAN);
+  std::fill(k.data.begin() + unmasked * k.strides.sequence, k.data.end(), NAN);
+  std::fill(v.data.begin() + unmasked * v.strides.sequence, v.data.end(), NAN);
   for (ops::AttentionProblem p : {by_count, by_position, by_mask}) {
+    // In bf16, a mask leaves out whole tiles.
+    if (bf16 && p.mask.data != nullptr && unmasked % 64 != 0) continue;
     Connect(q, k, v, y, p);
     p.y = y.data.data();
+    p.bf16 = bf16;
     ASSERT_TRUE(ops::StreamingAttention(p, Allocator::Heap()).ok());
     for (const float value : y.data) EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST(StreamingAttentionTest, MaskedTilesAreNotRead) {
+  for (const int64_t unmasked : {64, 50}) {
+    ExpectReadsOnly(unmasked, false);
+    if (ops::ThisCpu().amx_bf16) ExpectReadsOnly(unmasked, true);
   }
 }
 
