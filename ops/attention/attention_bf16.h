@@ -17,7 +17,8 @@ struct FloatRows {
   int64_t stride;
 };
 
-// True if attention multiplies in bf16 in a session of this precision, on this processor.
+// True if attention multiplies in bf16 in a session of this precision, on this processor: if bf16
+// was asked for, or int8, which is coarser.
 bool AttendsInBf16(Precision precision);
 
 // The two products of one block of queries on AMX: queries, keys, weights and values are rounded to

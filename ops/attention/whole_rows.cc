@@ -80,7 +80,9 @@ bool AttendsWholeRows(const AttentionProblem& problem) {
   constexpr int64_t kMostBytes = 3 << 18;
   const bool adjacent = problem.q_strides.channel == 1 && problem.k_strides.channel == 1 &&
                         problem.v_strides.channel == 1 && problem.y_strides.channel == 1;
-  return problem.bf16 && adjacent && !problem.narrow.exists() &&
+  // A build may leave out this instruction set.
+  const bool compiled = (HWY_TARGETS & hwy::SupportedTargets() & HWY_AVX3) != 0;
+  return compiled && problem.bf16 && adjacent && !problem.narrow.exists() &&
          WholeRowsScratchBytes(problem) <= kMostBytes;
 }
 

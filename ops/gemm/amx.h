@@ -90,8 +90,7 @@ void MultiplyTiles(AmxType type, const AmxProduct& product);
 
 // Rounds `rows` rows, at most 16, of `count` floats, `row_stride` apart, to bf16 and packs them as
 // a block of A, [steps, 16, 64 bytes]. Rounds to nearest with ties to even; numbers below 2^-126
-// become
-// 0. Fills up to whole steps with zeros, and leaves missing rows as they are.
+// become 0. Fills up to whole steps with zeros, and leaves missing rows as they are.
 void PackBf16Block(const float* from, int64_t row_stride, int64_t rows, int64_t count,
                    uint8_t* block);
 // As above, for rows that are bf16 already.
