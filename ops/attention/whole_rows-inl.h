@@ -82,8 +82,8 @@ class WholeRows {
     }
   }
 
-  // Packs keys and values of the head of a block, but for those that position masks for all queries:
-  // what a cache holds behind its end may be anything.
+  // Packs keys and values of the head of a block, but for those that position masks for all
+  // queries: what a cache holds behind its end may be anything.
   void PackHead(const QueryBlock& block) {
     sample_ = block.sample;
     kv_head_ = block.kv_head;

@@ -23,6 +23,8 @@ class Entrant:
     options: tuple[str, ...] = ()
     # Runs the model as quantize_dynamic writes it, not the float32 file.
     int8_file: bool = False
+    # False if it is shown beside its group alone, because no peer does the same.
+    competes: bool = True
 
     @property
     def is_ours(self) -> bool:
@@ -33,6 +35,7 @@ _ORT, _OV = PEERS
 _FILE = ", int8 file"
 _F32 = ("--precision", "f32")
 _BF16 = ("--precision", "bf16")
+_INT8 = ("--precision", "int8")
 
 # In each group attnrun comes first. OpenVINO chooses bf16 by itself where the processor has it; then
 # it does so for what its int8 file leaves in floats, too.
@@ -43,6 +46,7 @@ ENTRANTS = (
     Entrant("attnrun-bf16", "attnrun --precision bf16", ATTNRUN, "bf16", _BF16),
     Entrant("openvino-default", f"{PEERS[_OV]} by default", _OV, "bf16", ("--expect", "bf16")),
     Entrant("attnrun-int8-file", ATTNRUN + _FILE, ATTNRUN, "int8", int8_file=True),
+    Entrant("attnrun-int8", "attnrun --precision int8", ATTNRUN, "int8", _INT8, competes=False),
     Entrant("onnxruntime-int8-file", PEERS[_ORT] + _FILE, _ORT, "int8", int8_file=True),
     Entrant("openvino-int8-file", PEERS[_OV] + _FILE, _OV, "int8", int8_file=True),
 )

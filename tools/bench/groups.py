@@ -76,7 +76,7 @@ def groups(result: Result) -> list[Group]:
     found = []
     for name in GROUPS:
         members = [entrant for entrant in result.figures if entrant.group == name]
-        ours = tuple(entrant for entrant in members if entrant.is_ours)
+        ours = tuple(entrant for entrant in members if entrant.is_ours and entrant.competes)
         peers = tuple(entrant for entrant in members if not entrant.is_ours)
         if ours:
             found.append(Group(name, result, ours, peers))
