@@ -13,6 +13,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnrun::ops::HWY_NAMESPACE {
 
+// True if this instruction set has WholeRows. A build may leave out the one that has it.
+bool HasWholeRows() { return HWY_TARGET <= HWY_AVX3; }
+
 // Computes the blocks that `next` returns, until one has no rows.
 void AttendBlocks([[maybe_unused]] const AttentionProblem& problem,
                   [[maybe_unused]] const MaskSummary& summary, [[maybe_unused]] uint8_t* scratch,
@@ -40,6 +43,7 @@ HWY_AFTER_NAMESPACE();
 namespace attnrun::ops {
 namespace {
 
+HWY_EXPORT(HasWholeRows);
 HWY_EXPORT(AttendBlocks);
 
 // Rows of a block: all of a head, which is packed once for them; or fewer, so that every thread has
@@ -80,10 +84,8 @@ bool AttendsWholeRows(const AttentionProblem& problem) {
   constexpr int64_t kMostBytes = 3 << 18;
   const bool adjacent = problem.q_strides.channel == 1 && problem.k_strides.channel == 1 &&
                         problem.v_strides.channel == 1 && problem.y_strides.channel == 1;
-  // A build may leave out this instruction set.
-  const bool compiled = (HWY_TARGETS & hwy::SupportedTargets() & HWY_AVX3) != 0;
-  return compiled && problem.bf16 && adjacent && !problem.narrow.exists() &&
-         WholeRowsScratchBytes(problem) <= kMostBytes;
+  return problem.bf16 && adjacent && !problem.narrow.exists() &&
+         WholeRowsScratchBytes(problem) <= kMostBytes && HWY_DYNAMIC_DISPATCH(HasWholeRows)();
 }
 
 int64_t WholeRowsScratchBytes(const AttentionProblem& problem) {
