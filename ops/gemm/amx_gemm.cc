@@ -277,6 +277,33 @@ void SplitColumns(int64_t rows, TileProduct product, FillAmxRows fill) {
   }
 }
 
+// True if each thread packs all rows of A for itself, where threads share the columns: few threads
+// take less time for few rows than they would wait for each other, and for what others packed.
+bool PacksForEachThread(int64_t rows, const TileProduct& product) {
+  constexpr int64_t kMostBytes = 800 << 10;
+  constexpr int kMostThreads = 4;
+  // Packing for int8 writes the terms of rows, which threads share.
+  return product.b.type == AmxType::kBf16 && NumThreads() <= kMostThreads &&
+         DivCeil(rows, kAmxRows) * product.BlockBytes() <= kMostBytes;
+}
+
+// As SplitColumns, for PacksForEachThread.
+void SplitColumnsOfCopies(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
+  const int64_t blocks = DivCeil(rows, kAmxRows);
+  PanelQueue queue(shared.Panels(), ThreadsFor(shared.b, blocks));
+  ParallelFor(queue.threads(), 1, [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    auto* const packed = scratch.AtLeast<uint8_t>(blocks * shared.BlockBytes());
+    for (int64_t thread = begin; thread < end; ++thread) {
+      PrefetchFirstPanel(shared, queue, {thread, thread + 1}, queue.threads());
+      Fill(fill, rows, 0, blocks, shared.BlockBytes(), packed);
+      TileProduct product = shared;
+      product.a = {packed, 0, rows};
+      PanelWorker(product, queue, thread).Run();
+    }
+  });
+}
+
 // Each thread multiplies some of the rows of A by all of B. Rows of one product that become rows of
 // the next stay in the cache of their thread.
 void SplitRows(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
@@ -302,9 +329,9 @@ void SplitRows(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
   });
 }
 
-// True if threads share the columns of B. Threads that share the rows each read all of B; threads
-// that share the columns read what others packed, and write to lines that others have in their
-// caches, which takes several times as long. It pays if B is much larger than A and C.
+// True if threads share the columns of B, not the rows. Threads that share the rows each read all
+// of B; threads that share the columns read what others packed, and write to lines that others have
+// in their caches, which takes several times as long. It pays if B is much larger than A and C.
 bool SharesColumns(int64_t rows, const AmxMatrix& b) {
   // Where this was measured, on two cores, 2.4 times was worth sharing rows and 3.1 was not.
   constexpr double kTimesLarger = 2.7;
@@ -319,8 +346,9 @@ bool SharesColumns(int64_t rows, const AmxMatrix& b) {
 
 void AmxGemm(int64_t rows, const AmxMatrix& b, FillAmxRows fill, AmxOutput output) {
   const TileProduct product = {b, output};
-  if (SharesColumns(rows, b)) return SplitColumns(rows, product, fill);
-  SplitRows(rows, product, fill);
+  if (!SharesColumns(rows, b)) return SplitRows(rows, product, fill);
+  if (PacksForEachThread(rows, product)) return SplitColumnsOfCopies(rows, product, fill);
+  SplitColumns(rows, product, fill);
 }
 
 SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue) {

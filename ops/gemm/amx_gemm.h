@@ -33,7 +33,8 @@ struct AmxSums {
 };
 
 // Writes rows [row, row + count) of A, count at most 16, as a block [steps, 16, 64 bytes]; numbers
-// beyond K are zeros, rows beyond `count` anything.
+// beyond K are zeros, rows beyond `count` anything. For bf16 it may be called more than once for a
+// row.
 using FillAmxRows = absl::FunctionRef<void(int64_t row, int64_t count, uint8_t* block)>;
 
 // Where a panel's sums go, and what happens to them on the way.
