@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/div_ceil.h"
 #include "hwy/highway.h"
@@ -52,6 +53,7 @@ class WholeRows {
 
  private:
   static constexpr int64_t kRows = 2 * kAmxRows;
+  static constexpr auto kStep = static_cast<int64_t>(kLanes);
 
   struct Block {
     const QueryBlock& rows;
@@ -87,6 +89,7 @@ class WholeRows {
   void PackHead(const QueryBlock& block) {
     sample_ = block.sample;
     kv_head_ = block.kv_head;
+    greatest_key_ = -1;
     int64_t valid = ValidKeys(p_, sample_);
     if (p_.mask_value == kMinusInfinity) {
       valid = std::min(valid, UnmaskedKeys(p_, sample_, p_.queries - 1).end);
@@ -120,38 +123,116 @@ class WholeRows {
     return scratch_ + layout_.values + column / kAmxPanelWidth * layout_.ValuePanel();
   }
 
-  // The keys that are not masked for some of the rows, from a multiple of kKeyTile to one of
-  // kAmxPanelWidth.
-  IndexRange KeysOf(const Block& block, IndexRange rows) const {
-    const auto unmasked = [&](int64_t row) {
-      return UnmaskedKeys(p_, sample_, block.rows.Query(row));
-    };
-    IndexRange keys = {0, ValidKeys(p_, sample_)};
-    // A masked key counts if its score is finite.
-    if (p_.mask_value == kMinusInfinity) {
-      keys = {unmasked(rows.begin).begin, unmasked(rows.end - 1).end};
+  // Keys that are left out, though their scores are finite numbers.
+  struct Skipped {
+    bool any = false;
+    // An upper bound on their bias.
+    float max_bias = kMinusInfinity;
+  };
+
+  // The keys that are computed for some rows, from a multiple of kKeyTile to one of kAmxPanelWidth.
+  // Keys with a score of -inf for all rows are left out; and if `skipped` is not null, those that
+  // bias, mask or position mask by a finite number for all rows.
+  IndexRange KeysOf(const Block& block, IndexRange rows, Skipped* skipped) const {
+    const int64_t valid = ValidKeys(p_, sample_);
+    IndexRange keys = {0, valid};
+    const bool finite = p_.mask_value != kMinusInfinity;
+    if (!finite || (skipped != nullptr && !p_.bias_on_masked)) {
+      keys = {UnmaskedKeys(p_, sample_, block.rows.Query(rows.begin)).begin,
+              UnmaskedKeys(p_, sample_, block.rows.Query(rows.end - 1)).end};
     }
     keys.begin = std::min(keys.begin, keys.end) / kKeyTile * kKeyTile;
-    while (keys.begin < keys.end && IsMasked(block, rows, keys.begin)) keys.begin += kKeyTile;
-    while (keys.begin < keys.end && IsMasked(block, rows, (keys.end - 1) / kKeyTile * kKeyTile)) {
+    Skipped none;
+    Skipped& found = skipped == nullptr ? none : *skipped;
+    const auto is_masked = [&](int64_t first) {
+      return IsMasked(block, rows, first, skipped != nullptr, found.max_bias);
+    };
+    while (keys.begin < keys.end && is_masked(keys.begin)) keys.begin += kKeyTile;
+    while (keys.begin < keys.end && is_masked((keys.end - 1) / kKeyTile * kKeyTile)) {
       keys.end = (keys.end - 1) / kKeyTile * kKeyTile;
     }
     keys.end = std::max(DivCeil(keys.end, kAmxPanelWidth) * kAmxPanelWidth, keys.begin);
+    found.any =
+        (finite && (keys.begin > 0 || keys.end < valid)) || found.max_bias != kMinusInfinity;
     return keys;
   }
 
   void AttendRows(const Block& block, IndexRange rows) const {
-    const IndexRange keys = KeysOf(block, rows);
     const int64_t count = rows.end - rows.begin;
+    Skipped skipped;
+    IndexRange keys = KeysOf(block, rows, &skipped);
     PackQueries(block.rows, rows);
-    MultiplyByKeys(count, keys);
-    const bool modified = Modify(block, rows, keys);
-    FindPeaks(block.rows, rows, keys, modified ? 1 : p_.scale);
-    for (int64_t row = 0; row < count; ++row) {
-      ComputeWeights(row, keys, modified ? 1 : p_.scale);
+    float scale = ComputeScores(block, rows, keys);
+    if (skipped.any && !AreZero(block.rows, rows, skipped)) {
+      keys = KeysOf(block, rows, nullptr);
+      scale = ComputeScores(block, rows, keys);
     }
+    for (int64_t row = 0; row < count; ++row) ComputeWeights(row, keys, scale);
     MultiplyByValues(count, keys);
     StoreRows(block.rows, rows);
+  }
+
+  // Computes the scores and the peaks of some rows; returns the factor of the scores that is left.
+  float ComputeScores(const Block& block, IndexRange rows, IndexRange keys) const {
+    MultiplyByKeys(rows.end - rows.begin, keys);
+    const float scale = Modify(block, rows, keys) ? 1 : p_.scale;
+    FindPeaks(block.rows, rows, keys, scale);
+    return scale;
+  }
+
+  // True if the weights of keys that were left out are exactly 0 for all rows. |q k| is at most the
+  // sum of q's magnitudes times the greatest magnitude in k. NaN proves nothing.
+  bool AreZero(const QueryBlock& block, IndexRange rows, const Skipped& skipped) const {
+    constexpr float kVanishes = -88;
+    const FloatTag d;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      float highest = p_.mask_value;
+      if (skipped.max_bias != kMinusInfinity) {
+        FloatVec magnitudes = hn::Zero(d);
+        const int64_t at = Offset(p_.q_strides, block.Head(row), block.Query(row), sample_);
+        With(p_.q, p_.bf16_q, at, [&](auto* q) HWY_ATTR {
+          for (int64_t h = 0; h < p_.head_size; h += kStep) {
+            magnitudes = hn::Add(magnitudes, hn::Abs(LoadUpTo(q + h, p_.head_size - h)));
+          }
+        });
+        // The factor 2 covers rounding.
+        const float product = 2 * std::abs(p_.scale) * hn::ReduceSum(d, magnitudes) * GreatestKey();
+        highest = std::max(skipped.max_bias + product, highest);
+      }
+      if (!(highest - Peaks()[row - rows.begin] < kVanishes)) return false;
+    }
+    return true;
+  }
+
+  // The first `count` numbers as floats, at most a vector of them; zeros behind.
+  static FloatVec LoadUpTo(const float* from, int64_t count) {
+    return hn::LoadN(FloatTag(), from, static_cast<size_t>(std::min(count, kStep)));
+  }
+  static FloatVec LoadUpTo(const uint16_t* from, int64_t count) {
+    const hn::Rebind<uint16_t, FloatTag> halves;
+    const hn::RebindToUnsigned<FloatTag> words;
+    const auto some = hn::LoadN(halves, from, static_cast<size_t>(std::min(count, kStep)));
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(words, some)));
+  }
+
+  // The greatest magnitude in the keys of the head; NaN if one of them is NaN.
+  float GreatestKey() const {
+    if (greatest_key_ >= 0 || std::isnan(greatest_key_)) return greatest_key_;
+    const FloatTag d;
+    FloatVec greatest = hn::Zero(d);
+    for (int64_t t = 0; t < ValidKeys(p_, sample_); ++t) {
+      With(p_.k, p_.bf16_k, OffsetOfKey(t), [&](auto* key) HWY_ATTR {
+        for (int64_t h = 0; h < p_.head_size; h += kStep) {
+          const FloatVec v = hn::Abs(LoadUpTo(key + h, p_.head_size - h));
+          // Comparisons with NaN are false: it is taken, and stays.
+          const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
+          greatest = hn::IfThenElse(stays, greatest, v);
+        }
+      });
+    }
+    const bool is_nan = !hn::AllFalse(d, hn::IsNaN(greatest));
+    greatest_key_ = is_nan ? std::numeric_limits<float>::quiet_NaN() : hn::ReduceMax(d, greatest);
+    return greatest_key_;
   }
 
   void PackQueries(const QueryBlock& block, IndexRange rows) const {
@@ -214,11 +295,16 @@ class WholeRows {
     return false;
   }
 
-  // True if bias and mask set the scores of a tile to -inf for all of these rows.
-  bool IsMasked(const Block& block, IndexRange rows, int64_t first) const {
-    if (p_.mask_value != kMinusInfinity || p_.bias_on_masked) return false;
+  // True if bias and mask set the scores of a tile to -inf for all of these rows, or, if `finite`,
+  // to numbers below that; then raises `max_bias` to a bound of theirs.
+  bool IsMasked(const Block& block, IndexRange rows, int64_t first, bool finite,
+                float& max_bias) const {
+    if (p_.bias_on_masked || (!finite && p_.mask_value != kMinusInfinity)) return false;
     const TileSummary summary = SummarizeTile(summary_, block.rows, rows, first);
-    return summary.rows.begin >= summary.rows.end && summary.max_masked_bias == kMinusInfinity;
+    const bool masked = summary.rows.begin >= summary.rows.end &&
+                        (finite || summary.max_masked_bias == kMinusInfinity);
+    if (masked) max_bias = std::max(max_bias, summary.max_masked_bias);
+    return masked;
   }
 
   bool AppliesMask(const Block& block, IndexRange rows, int64_t first) const {
@@ -349,7 +435,6 @@ class WholeRows {
     if (p_.bf16_y == nullptr) return CopyFloats(sums, p_.value_size, p_.y + at, factor);
     const FloatTag d;
     const hn::Rebind<uint16_t, FloatTag> halves;
-    constexpr auto kStep = static_cast<int64_t>(kLanes);
     for (int64_t i = 0; i < p_.value_size; i += kStep) {
       const auto rounded = RoundedOnAmx(hn::Mul(hn::LoadU(d, sums + i), hn::Set(d, factor)));
       uint16_t* const to = p_.bf16_y + at + i;
@@ -369,6 +454,8 @@ class WholeRows {
   // The head whose keys and values are packed.
   int64_t sample_ = -1;
   int64_t kv_head_ = -1;
+  // The result of GreatestKey for that head; below 0 until it is asked for.
+  mutable float greatest_key_ = -1;
 };
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

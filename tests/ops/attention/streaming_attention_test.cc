@@ -356,6 +356,16 @@ TEST(StreamingAttentionTest, ProductsInBf16) {
     CheckBf16(p, generator);
     p.bias.query = 0;
     CheckBf16(p, generator);
+    // Blocks on the diagonal, whose queries need no other keys; but a query without any block has
+    // equal scores, and needs them all.
+    for (const bool has_empty_rows : {false, true}) {
+      for (int64_t i = 0; i < queries * keys; ++i) {
+        const bool empty = has_empty_rows && i / keys % 40 == 33;
+        bias[i] = !empty && i / keys / 32 == i % keys / 80 ? 0.5F : -10000.0F;
+      }
+      p.bias.query = keys;
+      CheckBf16(p, generator);
+    }
     const std::vector<float> sinks = {0.5F, -1, 2, 0};
     p.sinks = {sinks.data(), 0, 1, 0, 0};
     p.bias = {};
