@@ -134,15 +134,12 @@ class TiledAttention {
     if (schedule.max_deferred_bias != kMinusInfinity) SumMagnitudes();
     const auto may_contribute = [&](int64_t row) {
       if (row >= schedule.rows.begin && row < schedule.rows.end) return false;
-      float highest = p_.mask_value;
-      if (schedule.max_deferred_bias != kMinusInfinity) {
-        // The factor 2 covers rounding.
-        const float product = 2 * scratch_[layout_.magnitudes + row] * greatest_key;
-        highest = std::max(schedule.max_deferred_bias + product, highest);
-      }
-      // ExpBelow88 is 0 below -88. Had the tile been computed in order, the peak might be lower by
-      // up to kSlack. True for NaN, which std::max keeps as its first argument.
-      return !(highest - scratch_[layout_.peaks + row] < -88 - kSlack);
+      const float product = schedule.max_deferred_bias == kMinusInfinity
+                                ? 0
+                                : scratch_[layout_.magnitudes + row] * greatest_key;
+      // Had the tile been computed in order, the peak might be lower by up to kSlack.
+      return MayContribute(p_, schedule.max_deferred_bias, product, scratch_[layout_.peaks + row],
+                           kSlack);
     };
     IndexRange rows = scheduler_.RowsOf(first);
     while (rows.begin < rows.end && !may_contribute(rows.begin)) ++rows.begin;

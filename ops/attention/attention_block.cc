@@ -31,6 +31,25 @@ Quotient Divide(int64_t dividend, int64_t divisor) {
   return {dividend / divisor, dividend % divisor};
 }
 
+QueryBlocks::QueryBlocks(const AttentionProblem& problem, int64_t rows)
+    : kv_heads_(problem.kv_heads),
+      group_(problem.query_heads / problem.kv_heads),
+      head_rows_(RowsOf(problem)),
+      block_rows_(rows),
+      blocks_per_head_(DivCeil(head_rows_, rows)),
+      total_(problem.batch * kv_heads_ * blocks_per_head_) {}
+
+QueryBlock QueryBlocks::At(int64_t index) const {
+  QueryBlock block;
+  if (index >= total_) return block;
+  block.group = group_;
+  block.first_row = index % blocks_per_head_ * block_rows_;
+  block.rows = std::min(block_rows_, head_rows_ - block.first_row);
+  block.kv_head = index / blocks_per_head_ % kv_heads_;
+  block.sample = index / blocks_per_head_ / kv_heads_;
+  return block;
+}
+
 int64_t ValidKeys(const AttentionProblem& problem, int64_t b) {
   if (problem.valid_keys == nullptr) return problem.keys;
   return std::clamp<int64_t>(problem.valid_keys[b], 0, problem.keys);

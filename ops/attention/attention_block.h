@@ -54,6 +54,25 @@ struct QueryBlock {
   }
 };
 
+// The blocks of `rows` rows, or fewer at the end of a head, of all heads of all samples.
+class QueryBlocks {
+ public:
+  QueryBlocks(const AttentionProblem& problem, int64_t rows);
+
+  int64_t total() const { return total_; }
+  // No rows if there is no such block.
+  QueryBlock At(int64_t index) const;
+
+ private:
+  const int64_t kv_heads_;
+  const int64_t group_;
+  // The rows of a head, and of a block.
+  const int64_t head_rows_;
+  const int64_t block_rows_;
+  const int64_t blocks_per_head_;
+  const int64_t total_;
+};
+
 // The number of keys of sample b: valid_keys, clamped, or all.
 int64_t ValidKeys(const AttentionProblem& problem, int64_t b);
 

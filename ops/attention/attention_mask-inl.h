@@ -64,28 +64,41 @@ inline TileSummary SummarizeTile(const MaskSummary& summary, const QueryBlock& b
   return all;
 }
 
-// Sum of |x[i]|, i < n, in any order.
-inline float SumOfMagnitudes(const float* x, size_t n) {
+// Sum of |x[i]|, i < n, in any order. T: float, or uint16_t for bf16.
+template <typename T>
+float SumOfMagnitudes(const T* x, size_t n) {
   const FloatTag d;
   FloatVec sum = hn::Zero(d);
   for (size_t i = 0; i < n; i += kLanes) {
-    sum = hn::Add(sum, hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes))));
+    sum = hn::Add(sum, hn::Abs(LoadUpTo(x + i, n - i)));
   }
   return hn::ReduceSum(d, sum);
 }
 
-// The greatest of `least` and |x[i]|, i < n; NaN if one of them is.
-inline float GreatestMagnitude(const float* x, size_t n, float least) {
+// The greatest of `least` and |x[i]|, i < n; NaN if one of them is. T: as above.
+template <typename T>
+float GreatestMagnitude(const T* x, size_t n, float least) {
   const FloatTag d;
   FloatVec greatest = hn::Set(d, least);
   for (size_t i = 0; i < n; i += kLanes) {
-    const FloatVec v = hn::Abs(hn::LoadN(d, x + i, HWY_MIN(n - i, kLanes)));
+    const FloatVec v = hn::Abs(LoadUpTo(x + i, n - i));
     // Comparisons with NaN are false: it is taken, and stays.
     const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
     greatest = hn::IfThenElse(stays, greatest, v);
   }
   if (!hn::AllFalse(d, hn::IsNaN(greatest))) return std::numeric_limits<float>::quiet_NaN();
   return hn::ReduceMax(d, greatest);
+}
+
+// True if scores that were left out may have a weight other than 0 in a row with this peak, which
+// may be too high by `slack`. `max_bias` and `max_product` are upper bounds of their bias and of
+// |scale * q k|; if the mask alone sets them, the bias is -inf and the product is 0.
+inline bool MayContribute(const AttentionProblem& p, float max_bias, float max_product, float peak,
+                          float slack) {
+  // The factor 2 covers rounding.
+  const float highest = std::max(max_bias + 2 * max_product, p.mask_value);
+  // ExpBelow88 is 0 below -88. True for NaN, which std::max keeps as its first argument.
+  return !(highest - peak < -88 - slack);
 }
 
 // Reads bias and mask for the rows of one block.

@@ -41,6 +41,22 @@ HWY_INLINE void CopyFloats(const float* HWY_RESTRICT from, int64_t count, float*
   if (count > 0) hn::StoreN(hn::Mul(hn::LoadN(d, from, count), by), d, to, count);
 }
 
+// Numbers in bf16 as floats.
+template <typename Halves>
+HWY_INLINE FloatVec Bf16AsFloats(Halves halves) {
+  const hn::RebindToUnsigned<FloatTag> wide;
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(wide, halves)));
+}
+
+// The first `count` numbers as floats, at most a vector of them; zeros behind.
+HWY_INLINE FloatVec LoadUpTo(const float* from, size_t count) {
+  return hn::LoadN(FloatTag(), from, HWY_MIN(count, kLanes));
+}
+HWY_INLINE FloatVec LoadUpTo(const uint16_t* bf16, size_t count) {
+  const hn::Rebind<uint16_t, FloatTag> halves;
+  return Bf16AsFloats(hn::LoadN(halves, bf16, HWY_MIN(count, kLanes)));
+}
+
 // Rows of `size` numbers of the type, `stride` elements apart; those of int8 as QuantizeRows makes
 // them.
 struct NarrowRows {
@@ -66,11 +82,10 @@ inline void WidenHalves(const NarrowRows& from, int64_t rows, IndexRange channel
                         float* HWY_RESTRICT to) {
   const FloatTag d;
   const hn::Rebind<hwy::float16_t, FloatTag> float16;
-  const hn::RebindToUnsigned<FloatTag> wide;
   const auto* row = static_cast<const uint16_t*>(from.data) + channels.begin;
   const auto widen = [&](auto halves) HWY_ATTR {
     if (from.type == DataType::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, halves)));
+    return Bf16AsFloats(halves);
   };
   for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
     WidenRow(row, channels.size(), to, widen);

@@ -110,10 +110,15 @@ void SetHeads(const FusedInputs& inputs, const FusedAttentionShape& shape, bool 
   set(v, shape.v, problem.v, problem.bf16_v);
 }
 
-// Rounds the floats of q, k and v.
+// Rounds the floats of q, k and v; the same view once.
 absl::Status RoundHeads(FusedInputs& inputs, Allocator& allocator) {
+  const FusedInputs before = inputs;
   for (int i = 0; i <= FusedAttention::kValue; ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, inputs[i].Dense(allocator));
+    if (i > 0 && IsSameView(before[i], before[i - 1])) {
+      inputs[i] = inputs[i - 1];
+      continue;
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, before[i].Dense(allocator));
     ATTNRUN_ASSIGN_OR_RETURN(inputs[i],
                              Tensor::Allocate(DataType::kFloat, dense.shape(), allocator));
     std::copy_n(dense.data<float>(), dense.num_elements(), inputs[i].mutable_data<float>());
@@ -210,7 +215,11 @@ class FusedAttentionKernel final : public Kernel {
   absl::StatusOr<Narrow> NarrowInputs(const OpContext& context) const {
     Narrow narrow;
     narrow.cache = !bf16_ && IsNarrowCache(op_, context);
-    if (!bf16_ || context.wants_output(1)) return narrow;
+    bool has_bf16 = false;
+    for (int i = 0; i <= FusedAttention::kValue; ++i) {
+      has_bf16 |= context.input(i).type() == DataType::kBfloat16;
+    }
+    if (!bf16_ || !has_bf16 || context.wants_output(1)) return narrow;
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(context));
     narrow.bf16 = AttendsWholeRows(Problem(shape));
     return narrow;

@@ -137,31 +137,19 @@ absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const void* heads, int64
 // Computes block after block of queries.
 absl::Status AttendBlocks(const AttentionProblem& problem, const MaskSummary& summary,
                           Allocator& allocator) {
-  const int64_t rows = RowsOf(problem);
   const int64_t rows_per_block = RowsPerBlock(problem);
-  const int64_t blocks = DivCeil(rows, rows_per_block);
-  const int64_t total = problem.batch * problem.kv_heads * blocks;
-  const auto block_of = [&](int64_t i) {
-    QueryBlock block;
-    if (i >= total) return block;
-    block.group = problem.query_heads / problem.kv_heads;
-    block.first_row = i % blocks * rows_per_block;
-    block.rows = std::min(rows_per_block, rows - block.first_row);
-    block.kv_head = i / blocks % problem.kv_heads;
-    block.sample = i / blocks / problem.kv_heads;
-    return block;
-  };
+  const QueryBlocks blocks(problem, rows_per_block);
   // Blocks are handed out one by one: masks make some cost more than others.
   std::atomic<int64_t> next = 0;
   auto run = [&](int64_t, int64_t, float* scratch) {
     std::optional<AmxScope> tiles;
     if (problem.bf16) tiles.emplace();
-    for (int64_t i = next++; i < total && !Interrupted(); i = next++) {
+    for (int64_t i = next++; i < blocks.total() && !Interrupted(); i = next++) {
       HWY_DYNAMIC_DISPATCH(AttendBlock)
-      (problem, summary, block_of(i), scratch, [&] { return block_of(next); });
+      (problem, summary, blocks.At(i), scratch, [&] { return blocks.At(next); });
     }
   };
-  return ParallelForWithScratch(std::min<int64_t>(total, NumThreads()), 1,
+  return ParallelForWithScratch(std::min<int64_t>(blocks.total(), NumThreads()), 1,
                                 BlockScratch(problem, rows_per_block).total, allocator, run);
 }
 

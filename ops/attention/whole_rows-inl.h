@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "core/div_ceil.h"
 #include "hwy/highway.h"
@@ -19,6 +18,7 @@
 #include "ops/attention/attention_reduce-inl.h"
 #include "ops/attention/attention_scheduler-inl.h"
 #include "ops/attention/attention_softmax-inl.h"
+#include "ops/attention/head_panels-inl.h"
 #include "ops/attention/whole_rows_layout.h"
 #include "ops/gemm/amx.h"
 #include "ops/tensors/bf16-inl.h"
@@ -39,10 +39,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 class WholeRows {
  public:
   WholeRows(const AttentionProblem& problem, const MaskSummary& summary, uint8_t* scratch)
-      : p_(problem), summary_(summary), layout_(problem), scratch_(scratch) {}
+      : p_(problem),
+        summary_(summary),
+        layout_(problem),
+        scratch_(scratch),
+        head_(problem, layout_, scratch) {}
 
   void Attend(const QueryBlock& block) {
-    if (block.sample != sample_ || block.kv_head != kv_head_) PackHead(block);
+    head_.Pack(block);
     const BlockMask mask(p_, block, Floats(layout_.mask));
     const TileScheduler scheduler(p_, summary_, block, mask);
     const Block context = {block, mask, scheduler};
@@ -53,7 +57,6 @@ class WholeRows {
 
  private:
   static constexpr int64_t kRows = 2 * kAmxRows;
-  static constexpr auto kStep = static_cast<int64_t>(kLanes);
 
   struct Block {
     const QueryBlock& rows;
@@ -66,61 +69,17 @@ class WholeRows {
   float* Totals(int64_t row) const { return Floats(layout_.totals) + row * kWidestVector; }
   float* Sums(int64_t row) const { return Floats(layout_.sums) + row * layout_.value_stride; }
   float* Peaks() const { return Floats(layout_.peaks); }
+  bool* AppliesMask() const { return reinterpret_cast<bool*>(scratch_ + layout_.applies_mask); }
 
-  static int64_t Offset(const HeadStrides& strides, int64_t head, int64_t position,
-                        int64_t sample) {
-    return sample * strides.batch + head * strides.head + position * strides.sequence;
-  }
-  int64_t OffsetOfKey(int64_t t) const { return Offset(p_.k_strides, kv_head_, t, sample_); }
-  int64_t OffsetOfValue(int64_t t) const { return Offset(p_.v_strides, kv_head_, t, sample_); }
-
-  // Calls use(pointer) with the element at an offset, in floats or bf16.
+  // Calls use(pointer) with a row of q.
   template <typename Use>
-  static void With(const float* floats, const uint16_t* halves, int64_t offset, Use use) {
-    if (halves != nullptr) {
-      use(halves + offset);
-    } else {
-      use(floats + offset);
-    }
+  void WithQuery(const QueryBlock& block, int64_t row, Use use) const {
+    WithElement(p_.q, p_.bf16_q,
+                OffsetOf(p_.q_strides, block.sample, block.Head(row), block.Query(row)), use);
   }
 
-  // Packs keys and values of the head of a block, but for those that position masks for all
-  // queries: what a cache holds behind its end may be anything.
-  void PackHead(const QueryBlock& block) {
-    sample_ = block.sample;
-    kv_head_ = block.kv_head;
-    greatest_key_ = -1;
-    int64_t valid = ValidKeys(p_, sample_);
-    if (p_.mask_value == kMinusInfinity) {
-      valid = std::min(valid, UnmaskedKeys(p_, sample_, p_.queries - 1).end);
-    }
-    for (int64_t key = 0; key < layout_.padded_keys; key += kAmxPanelWidth) {
-      const int64_t count = std::max<int64_t>(valid - key, 0);
-      With(p_.k, p_.bf16_k, OffsetOfKey(key), [&](auto* keys) { PackKeys(keys, key, count); });
-      With(p_.v, p_.bf16_v, OffsetOfValue(key),
-           [&](auto* values) { PackValues(values, key, count); });
-    }
-  }
-
-  template <typename T>
-  void PackKeys(const T* keys, int64_t key, int64_t count) const {
-    uint8_t* const panel = scratch_ + layout_.keys + key / kAmxPanelWidth * layout_.KeyPanel();
-    for (int64_t step = 0; step < layout_.head_steps; ++step) {
-      PackBf16TransposedStep(keys, p_.k_strides.sequence, count, step * kAmxBf16Step, p_.head_size,
-                             panel + step * kAmxPanelBytes);
-    }
-  }
-
-  template <typename T>
-  void PackValues(const T* values, int64_t key, int64_t count) const {
-    for (int64_t column = 0; column < p_.value_size; column += kAmxPanelWidth) {
-      PackBf16Step(values + column, p_.v_strides.sequence, count, p_.value_size - column,
-                   ValuePanel(column) + key / kAmxBf16Step * kAmxPanelBytes);
-    }
-  }
-
-  uint8_t* ValuePanel(int64_t column) const {
-    return scratch_ + layout_.values + column / kAmxPanelWidth * layout_.ValuePanel();
+  IndexRange UnmaskedFor(const Block& block, int64_t row) const {
+    return UnmaskedKeys(p_, block.rows.sample, block.rows.Query(row));
   }
 
   // Keys that are left out, though their scores are finite numbers.
@@ -134,12 +93,11 @@ class WholeRows {
   // Keys with a score of -inf for all rows are left out; and if `skipped` is not null, those that
   // bias, mask or position mask by a finite number for all rows.
   IndexRange KeysOf(const Block& block, IndexRange rows, Skipped* skipped) const {
-    const int64_t valid = ValidKeys(p_, sample_);
+    const int64_t valid = block.scheduler.valid();
     IndexRange keys = {0, valid};
     const bool finite = p_.mask_value != kMinusInfinity;
     if (!finite || (skipped != nullptr && !p_.bias_on_masked)) {
-      keys = {UnmaskedKeys(p_, sample_, block.rows.Query(rows.begin)).begin,
-              UnmaskedKeys(p_, sample_, block.rows.Query(rows.end - 1)).end};
+      keys = {UnmaskedFor(block, rows.begin).begin, UnmaskedFor(block, rows.end - 1).end};
     }
     keys.begin = std::min(keys.begin, keys.end) / kKeyTile * kKeyTile;
     Skipped none;
@@ -157,8 +115,7 @@ class WholeRows {
     return keys;
   }
 
-  void AttendRows(const Block& block, IndexRange rows) const {
-    const int64_t count = rows.end - rows.begin;
+  void AttendRows(const Block& block, IndexRange rows) {
     Skipped skipped;
     IndexRange keys = KeysOf(block, rows, &skipped);
     PackQueries(block.rows, rows);
@@ -167,72 +124,34 @@ class WholeRows {
       keys = KeysOf(block, rows, nullptr);
       scale = ComputeScores(block, rows, keys);
     }
-    for (int64_t row = 0; row < count; ++row) ComputeWeights(row, keys, scale);
-    MultiplyByValues(count, keys);
+    for (int64_t row = 0; row < rows.size(); ++row) ComputeWeights(row, keys, scale);
+    MultiplyByValues(rows.size(), keys);
     StoreRows(block.rows, rows);
   }
 
   // Computes the scores and the peaks of some rows; returns the factor of the scores that is left.
   float ComputeScores(const Block& block, IndexRange rows, IndexRange keys) const {
-    MultiplyByKeys(rows.end - rows.begin, keys);
+    MultiplyByKeys(rows.size(), keys);
     const float scale = Modify(block, rows, keys) ? 1 : p_.scale;
     FindPeaks(block.rows, rows, keys, scale);
     return scale;
   }
 
   // True if the weights of keys that were left out are exactly 0 for all rows. |q k| is at most the
-  // sum of q's magnitudes times the greatest magnitude in k. NaN proves nothing.
-  bool AreZero(const QueryBlock& block, IndexRange rows, const Skipped& skipped) const {
-    constexpr float kVanishes = -88;
-    const FloatTag d;
+  // sum of q's magnitudes times the greatest magnitude in k.
+  bool AreZero(const QueryBlock& block, IndexRange rows, const Skipped& skipped) {
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      float highest = p_.mask_value;
+      float product = 0;
       if (skipped.max_bias != kMinusInfinity) {
-        FloatVec magnitudes = hn::Zero(d);
-        const int64_t at = Offset(p_.q_strides, block.Head(row), block.Query(row), sample_);
-        With(p_.q, p_.bf16_q, at, [&](auto* q) HWY_ATTR {
-          for (int64_t h = 0; h < p_.head_size; h += kStep) {
-            magnitudes = hn::Add(magnitudes, hn::Abs(LoadUpTo(q + h, p_.head_size - h)));
-          }
+        WithQuery(block, row, [&](auto* q) HWY_ATTR {
+          product = std::abs(p_.scale) * SumOfMagnitudes(q, static_cast<size_t>(p_.head_size)) *
+                    head_.GreatestKey();
         });
-        // The factor 2 covers rounding.
-        const float product = 2 * std::abs(p_.scale) * hn::ReduceSum(d, magnitudes) * GreatestKey();
-        highest = std::max(skipped.max_bias + product, highest);
       }
-      if (!(highest - Peaks()[row - rows.begin] < kVanishes)) return false;
+      const float peak = Peaks()[row - rows.begin];
+      if (MayContribute(p_, skipped.max_bias, product, peak, 0)) return false;
     }
     return true;
-  }
-
-  // The first `count` numbers as floats, at most a vector of them; zeros behind.
-  static FloatVec LoadUpTo(const float* from, int64_t count) {
-    return hn::LoadN(FloatTag(), from, static_cast<size_t>(std::min(count, kStep)));
-  }
-  static FloatVec LoadUpTo(const uint16_t* from, int64_t count) {
-    const hn::Rebind<uint16_t, FloatTag> halves;
-    const hn::RebindToUnsigned<FloatTag> words;
-    const auto some = hn::LoadN(halves, from, static_cast<size_t>(std::min(count, kStep)));
-    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(words, some)));
-  }
-
-  // The greatest magnitude in the keys of the head; NaN if one of them is NaN.
-  float GreatestKey() const {
-    if (greatest_key_ >= 0 || std::isnan(greatest_key_)) return greatest_key_;
-    const FloatTag d;
-    FloatVec greatest = hn::Zero(d);
-    for (int64_t t = 0; t < ValidKeys(p_, sample_); ++t) {
-      With(p_.k, p_.bf16_k, OffsetOfKey(t), [&](auto* key) HWY_ATTR {
-        for (int64_t h = 0; h < p_.head_size; h += kStep) {
-          const FloatVec v = hn::Abs(LoadUpTo(key + h, p_.head_size - h));
-          // Comparisons with NaN are false: it is taken, and stays.
-          const auto stays = hn::Or(hn::IsNaN(greatest), hn::Le(v, greatest));
-          greatest = hn::IfThenElse(stays, greatest, v);
-        }
-      });
-    }
-    const bool is_nan = !hn::AllFalse(d, hn::IsNaN(greatest));
-    greatest_key_ = is_nan ? std::numeric_limits<float>::quiet_NaN() : hn::ReduceMax(d, greatest);
-    return greatest_key_;
   }
 
   void PackQueries(const QueryBlock& block, IndexRange rows) const {
@@ -242,10 +161,9 @@ class WholeRows {
                           at % kAmxRows * kAmxStepBytes;
       // Rows that share a head of keys alternate between heads of queries.
       const int64_t count = block.group > 1 ? 1 : std::min(kAmxRows, rows.end - row);
-      With(p_.q, p_.bf16_q, Offset(p_.q_strides, block.Head(row), block.Query(row), sample_),
-           [&](auto* queries) {
-             PackBf16Block(queries, p_.q_strides.sequence, count, p_.head_size, to);
-           });
+      WithQuery(block, row, [&](auto* queries) {
+        PackBf16Block(queries, p_.q_strides.sequence, count, p_.head_size, to);
+      });
       row += count;
     }
   }
@@ -258,7 +176,7 @@ class WholeRows {
     product.steps = layout_.head_steps;
     product.ldc = layout_.score_stride;
     for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
-      product.b = scratch_ + layout_.keys + key / kAmxPanelWidth * layout_.KeyPanel();
+      product.b = head_.Keys(key);
       product.sums = Scores(0) + key - keys.begin;
       MultiplyTiles(AmxType::kBf16, product);
     }
@@ -268,9 +186,8 @@ class WholeRows {
   bool Modify(const Block& block, IndexRange rows, IndexRange keys) const {
     if (!HasModifiers(block, rows, keys)) {
       const int64_t valid = block.scheduler.valid();
-      for (int64_t row = 0; valid < keys.end && row < rows.end - rows.begin; ++row) {
-        std::fill(Scores(row) + valid - keys.begin, Scores(row) + keys.end - keys.begin,
-                  kMinusInfinity);
+      for (int64_t row = 0; valid < keys.end && row < rows.size(); ++row) {
+        std::fill(Scores(row) + valid - keys.begin, Scores(row) + keys.size(), kMinusInfinity);
       }
       return false;
     }
@@ -281,18 +198,16 @@ class WholeRows {
     return true;
   }
 
+  // Sets AppliesMask for the tiles of these keys.
   bool HasModifiers(const Block& block, IndexRange rows, IndexRange keys) const {
-    // A factor that turns the order around, or NaN, is no factor for a peak.
-    if (p_.softcap > 0 || !(p_.scale > 0)) return true;
-    const int64_t valid = block.scheduler.valid();
-    if (UnmaskedKeys(p_, sample_, block.rows.Query(rows.end - 1)).begin > keys.begin ||
-        UnmaskedKeys(p_, sample_, block.rows.Query(rows.begin)).end < std::min(keys.end, valid)) {
-      return true;
-    }
+    bool applies_mask = false;
     for (int64_t first = keys.begin; first < keys.end; first += kKeyTile) {
-      if (AppliesMask(block, rows, first)) return true;
+      applies_mask |= AppliesMask()[first / kKeyTile] = ChangesScores(block, rows, first);
     }
-    return false;
+    // A factor that turns the order around, or NaN, is no factor for a peak.
+    const bool only_scales = !applies_mask && p_.softcap <= 0 && p_.scale > 0;
+    return !only_scales || UnmaskedFor(block, rows.end - 1).begin > keys.begin ||
+           UnmaskedFor(block, rows.begin).end < std::min(keys.end, block.scheduler.valid());
   }
 
   // True if bias and mask set the scores of a tile to -inf for all of these rows, or, if `finite`,
@@ -307,7 +222,8 @@ class WholeRows {
     return masked;
   }
 
-  bool AppliesMask(const Block& block, IndexRange rows, int64_t first) const {
+  // True if bias or mask change a score of a tile for one of these rows.
+  bool ChangesScores(const Block& block, IndexRange rows, int64_t first) const {
     if (p_.bias_on_masked) return true;
     const TileSummary summary = SummarizeTile(summary_, block.rows, rows, first);
     return !summary.no_effect || summary.rows.begin != rows.begin || summary.rows.end != rows.end;
@@ -316,7 +232,7 @@ class WholeRows {
   void ModifyTile(const Block& block, IndexRange rows, int64_t first, int64_t columns,
                   float* scores) const {
     const int64_t count = block.scheduler.KeysFrom(first);
-    const bool applies_mask = AppliesMask(block, rows, first);
+    const bool applies_mask = AppliesMask()[first / kKeyTile];
     const bool same = block.scheduler.SameModifiers(applies_mask);
     const MaskParts parts = {applies_mask, applies_mask && !block.mask.AllUnmasked(first, count)};
     ScoreModifiers modifiers;
@@ -332,8 +248,8 @@ class WholeRows {
   // Sets the peaks of the rows, and the totals to those of the sinks.
   void FindPeaks(const QueryBlock& block, IndexRange rows, IndexRange keys, float scale) const {
     const FloatTag d;
-    const auto columns = static_cast<size_t>(keys.end - keys.begin);
-    const int64_t count = rows.end - rows.begin;
+    const auto columns = static_cast<size_t>(keys.size());
+    const int64_t count = rows.size();
     for (int64_t first = 0; first < count; first += kAmxRows) {
       FloatVec greatest = hn::Set(d, kMinusInfinity);
       if (columns > 0) {
@@ -385,10 +301,10 @@ class WholeRows {
     product.a = scratch_ + layout_.weights;
     product.a_stride = layout_.WeightBlock();
     product.blocks = rows > kAmxRows ? 2 : 1;
-    product.steps = (keys.end - keys.begin) / kAmxBf16Step;
+    product.steps = keys.size() / kAmxBf16Step;
     product.ldc = layout_.value_stride;
     for (int64_t column = 0; column < p_.value_size; column += kAmxPanelWidth) {
-      product.b = ValuePanel(column) + keys.begin / kAmxBf16Step * kAmxPanelBytes;
+      product.b = head_.Values(column, keys.begin);
       product.sums = Sums(0) + column;
       MultiplyTiles(AmxType::kBf16, product);
     }
@@ -397,8 +313,8 @@ class WholeRows {
   void StoreRows(const QueryBlock& block, IndexRange rows) const {
     const FloatTag d;
     HWY_ALIGN float totals[kAmxRows];
-    for (int64_t first = 0; first < rows.end - rows.begin; first += kAmxRows) {
-      const int64_t count = std::min(kAmxRows, rows.end - rows.begin - first);
+    for (int64_t first = 0; first < rows.size(); first += kAmxRows) {
+      const int64_t count = std::min(kAmxRows, rows.size() - first);
       const FloatVec sum = ReduceRows(
           [&](size_t r) HWY_ATTR {
             return hn::LoadU(d, Totals(first + std::min(static_cast<int64_t>(r), count - 1)));
@@ -417,8 +333,8 @@ class WholeRows {
   void FillMaskedRow(bool is_nan, float* row) const {
     std::fill_n(row, p_.value_size, p_.masked_row);
     if (!is_nan) return;
-    for (int64_t t = 0; t < ValidKeys(p_, sample_); ++t) {
-      With(p_.v, p_.bf16_v, OffsetOfValue(t), [&](auto* values) {
+    for (int64_t t = 0; t < ValidKeys(p_, head_.sample()); ++t) {
+      head_.WithValue(t, [&](auto* values) {
         for (int64_t h = 0; h < p_.value_size; ++h) row[h] += 0 * AsFloat(values[h]);
       });
     }
@@ -429,21 +345,13 @@ class WholeRows {
   }
 
   void StoreRow(const QueryBlock& block, int64_t row, const float* sums, float factor) const {
-    const int64_t at = block.sample * p_.y_strides.batch +
-                       block.Query(row) * p_.y_strides.sequence +
-                       block.Head(row) * p_.y_strides.head;
+    const int64_t at = OffsetOf(p_.y_strides, block.sample, block.Head(row), block.Query(row));
     if (p_.bf16_y == nullptr) return CopyFloats(sums, p_.value_size, p_.y + at, factor);
     const FloatTag d;
-    const hn::Rebind<uint16_t, FloatTag> halves;
-    for (int64_t i = 0; i < p_.value_size; i += kStep) {
-      const auto rounded = RoundedOnAmx(hn::Mul(hn::LoadU(d, sums + i), hn::Set(d, factor)));
-      uint16_t* const to = p_.bf16_y + at + i;
-      const int64_t count = p_.value_size - i;
-      if (count >= kStep) {
-        hn::StoreU(rounded, halves, to);
-      } else {
-        hn::StoreN(rounded, halves, to, static_cast<size_t>(count));
-      }
+    const auto size = static_cast<size_t>(p_.value_size);
+    for (size_t i = 0; i < size; i += kLanes) {
+      const FloatVec y = hn::Mul(hn::LoadU(d, sums + i), hn::Set(d, factor));
+      StoreBf16ForAmx(y, p_.bf16_y + at + i, size - i);
     }
   }
 
@@ -451,11 +359,7 @@ class WholeRows {
   const MaskSummary& summary_;
   const WholeRowsLayout layout_;
   uint8_t* const scratch_;
-  // The head whose keys and values are packed.
-  int64_t sample_ = -1;
-  int64_t kv_head_ = -1;
-  // The result of GreatestKey for that head; below 0 until it is asked for.
-  mutable float greatest_key_ = -1;
+  HeadPanels head_;
 };
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

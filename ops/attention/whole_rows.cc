@@ -94,19 +94,8 @@ int64_t WholeRowsScratchBytes(const AttentionProblem& problem) {
 
 absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary& summary,
                              Allocator& allocator) {
-  const int64_t rows = RowsOf(problem);
-  const int64_t rows_per_block = RowsPerBlock(problem);
-  const int64_t blocks = DivCeil(rows, rows_per_block);
-  const int64_t total = problem.batch * problem.kv_heads * blocks;
-  const auto block_of = [&](int64_t i) {
-    QueryBlock block;
-    block.group = problem.query_heads / problem.kv_heads;
-    block.first_row = i % blocks * rows_per_block;
-    block.rows = std::min(rows_per_block, rows - block.first_row);
-    block.kv_head = i / blocks % problem.kv_heads;
-    block.sample = i / blocks / problem.kv_heads;
-    return block;
-  };
+  const QueryBlocks blocks(problem, RowsPerBlock(problem));
+  const int64_t total = blocks.total();
   const int64_t floats = DivCeil(WholeRowsScratchBytes(problem), sizeof(float));
   const int64_t threads = std::min<int64_t>(total, NumThreads());
   BlockShares shares(total, threads);
@@ -117,7 +106,7 @@ absl::Status AttendWholeRows(const AttentionProblem& problem, const MaskSummary&
                                     HWY_DYNAMIC_DISPATCH(AttendBlocks)
                                     (problem, summary, reinterpret_cast<uint8_t*>(scratch), [&] {
                                       const int64_t i = Interrupted() ? total : shares.Take(share);
-                                      return i == total ? QueryBlock{} : block_of(i);
+                                      return blocks.At(i);
                                     });
                                   }
                                 });

@@ -28,6 +28,7 @@ struct WholeRowsLayout {
     totals = Take(pair * kWidestVector * kFloat);
     peaks = Take(pair * kFloat);
     mask = Take(kMaskScratch * kFloat);
+    applies_mask = Take(TilesOf(problem.keys) * static_cast<int64_t>(sizeof(bool)));
   }
 
   int64_t Steps() const { return padded_keys / kAmxBf16Step; }
@@ -54,6 +55,8 @@ struct WholeRowsLayout {
   int64_t totals = 0;
   int64_t peaks = 0;
   int64_t mask = 0;
+  // A bool for each tile of keys: true if bias or mask change its scores.
+  int64_t applies_mask = 0;
   int64_t total = 0;
 
  private:

@@ -130,34 +130,6 @@ void MultiplyTiles(AmxType type, const AmxProduct& p) {
   p.blocks == 2 ? Multiply<AmxType::kUint8Int8, true>(p) : Multiply<AmxType::kUint8Int8, false>(p);
 }
 
-ATTNRUN_AMX void PackBf16Block(const float* from, int64_t row_stride, int64_t rows, int64_t count,
-                               uint8_t* block) {
-  // Step by step, so that the block is written from its begin to its end.
-  for (; count > 0; count -= kAmxBf16Step, from += kAmxBf16Step, block += kAmxTileBytes) {
-    const __mmask16 low_lanes = FirstLanes(count);
-    const __mmask16 high_lanes = FirstLanes(count - 16);
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* const at = from + row * row_stride;
-      const __m512 low = _mm512_maskz_loadu_ps(low_lanes, at);
-      const __m512 high = _mm512_maskz_loadu_ps(high_lanes, at + 16);
-      _mm512_storeu_si512(block + row * kAmxStepBytes,
-                          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-    }
-  }
-}
-
-ATTNRUN_AMX void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t rows,
-                               int64_t count, uint8_t* block) {
-  for (; count > 0; count -= kAmxBf16Step, from += kAmxBf16Step, block += kAmxTileBytes) {
-    const auto lanes =
-        static_cast<__mmask32>((uint64_t{1} << std::min<int64_t>(count, kAmxBf16Step)) - 1);
-    for (int64_t row = 0; row < rows; ++row) {
-      _mm512_storeu_si512(block + row * kAmxStepBytes,
-                          _mm512_maskz_loadu_epi16(lanes, from + row * row_stride));
-    }
-  }
-}
-
 namespace {
 
 // The mask of the first `count` of 32 lanes.
@@ -165,7 +137,7 @@ inline __mmask32 FirstHalves(int64_t count) {
   return static_cast<__mmask32>((uint64_t{1} << std::clamp<int64_t>(count, 0, 32)) - 1);
 }
 
-// Two vectors of 16 floats, or one of 32 bf16, as bf16; the lanes of `keep` alone are read.
+// The first `count` numbers as bf16, 32 of them at most; zeros behind.
 ATTNRUN_AMX inline __m512i LoadHalves(const float* from, int64_t count) {
   const __m512 low = _mm512_maskz_loadu_ps(FirstLanes(count), from);
   const __m512 high = _mm512_maskz_loadu_ps(FirstLanes(count - 16), from + 16);
@@ -173,6 +145,17 @@ ATTNRUN_AMX inline __m512i LoadHalves(const float* from, int64_t count) {
 }
 ATTNRUN_AMX inline __m512i LoadHalves(const uint16_t* from, int64_t count) {
   return _mm512_maskz_loadu_epi16(FirstHalves(count), from);
+}
+
+template <typename T>
+ATTNRUN_AMX void PackBlock(const T* from, int64_t row_stride, int64_t rows, int64_t count,
+                           uint8_t* block) {
+  // Step by step, so that the block is written from its begin to its end.
+  for (; count > 0; count -= kAmxBf16Step, from += kAmxBf16Step, block += kAmxTileBytes) {
+    for (int64_t row = 0; row < rows; ++row) {
+      _mm512_storeu_si512(block + row * kAmxStepBytes, LoadHalves(from + row * row_stride, count));
+    }
+  }
 }
 
 // Rows 2 i and 2 i + 1 of a step become adjacent halves of 32-bit words.
@@ -194,6 +177,16 @@ ATTNRUN_AMX void PackStep(const T* from, int64_t ld, int64_t rows, int64_t colum
 }
 
 }  // namespace
+
+void PackBf16Block(const float* from, int64_t row_stride, int64_t rows, int64_t count,
+                   uint8_t* block) {
+  PackBlock(from, row_stride, rows, count, block);
+}
+
+void PackBf16Block(const uint16_t* from, int64_t row_stride, int64_t rows, int64_t count,
+                   uint8_t* block) {
+  PackBlock(from, row_stride, rows, count, block);
+}
 
 void PackBf16Step(const float* from, int64_t ld, int64_t rows, int64_t columns, uint8_t* to) {
   PackStep(from, ld, rows, columns, to);

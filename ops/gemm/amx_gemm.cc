@@ -287,44 +287,42 @@ bool PacksForEachThread(int64_t rows, const TileProduct& product) {
          DivCeil(rows, kAmxRows) * product.BlockBytes() <= kMostBytes;
 }
 
+// Packs blocks of A for the calling thread alone, and multiplies them by the panels that it takes.
+void MultiplyOwnRows(int64_t rows, IndexRange blocks, TileProduct product, FillAmxRows fill,
+                     PanelQueue& queue, int64_t thread) {
+  const int64_t block_bytes = product.BlockBytes();
+  Scratch scratch;
+  auto* const packed = scratch.AtLeast<uint8_t>(blocks.size() * block_bytes);
+  Fill(fill, rows, blocks.begin, blocks.size(), block_bytes, packed);
+  const int64_t row = blocks.begin * kAmxRows;
+  product.a = {packed, row, std::min(blocks.size() * kAmxRows, rows - row)};
+  PanelWorker(product, queue, thread).Run();
+}
+
 // As SplitColumns, for PacksForEachThread.
-void SplitColumnsOfCopies(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
-  const int64_t blocks = DivCeil(rows, kAmxRows);
-  PanelQueue queue(shared.Panels(), ThreadsFor(shared.b, blocks));
+void SplitColumnsOfCopies(int64_t rows, const TileProduct& product, FillAmxRows fill) {
+  const IndexRange blocks = {0, DivCeil(rows, kAmxRows)};
+  PanelQueue queue(product.Panels(), ThreadsFor(product.b, blocks.size()));
   ParallelFor(queue.threads(), 1, [&](int64_t begin, int64_t end) {
-    Scratch scratch;
-    auto* const packed = scratch.AtLeast<uint8_t>(blocks * shared.BlockBytes());
     for (int64_t thread = begin; thread < end; ++thread) {
-      PrefetchFirstPanel(shared, queue, {thread, thread + 1}, queue.threads());
-      Fill(fill, rows, 0, blocks, shared.BlockBytes(), packed);
-      TileProduct product = shared;
-      product.a = {packed, 0, rows};
-      PanelWorker(product, queue, thread).Run();
+      PrefetchFirstPanel(product, queue, {thread, thread + 1}, queue.threads());
+      MultiplyOwnRows(rows, blocks, product, fill, queue, thread);
     }
   });
 }
 
 // Each thread multiplies some of the rows of A by all of B. Rows of one product that become rows of
 // the next stay in the cache of their thread.
-void SplitRows(int64_t rows, const TileProduct& shared, FillAmxRows fill) {
-  const int64_t block_bytes = shared.BlockBytes();
-  const int64_t all_blocks = DivCeil(rows, kAmxRows);
+void SplitRows(int64_t rows, const TileProduct& product, FillAmxRows fill) {
+  const int64_t blocks = DivCeil(rows, kAmxRows);
   const int64_t threads = NumThreads();
-  const int64_t most = BlocksAtOnce(DivCeil(all_blocks, threads), block_bytes);
-  const int64_t chunks = DivCeil(DivCeil(all_blocks, most), threads) * threads;
-  const EvenParts parts(all_blocks, chunks);
+  const int64_t most = BlocksAtOnce(DivCeil(blocks, threads), product.BlockBytes());
+  const int64_t chunks = DivCeil(DivCeil(blocks, most), threads) * threads;
+  const EvenParts parts(blocks, chunks);
   ParallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
-    Scratch scratch;
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = parts.Begin(chunk);
-      const int64_t blocks = parts[chunk];
-      auto* const packed = scratch.AtLeast<uint8_t>(blocks * block_bytes);
-      Fill(fill, rows, first, blocks, block_bytes, packed);
-      TileProduct product = shared;
-      const int64_t row = first * kAmxRows;
-      product.a = {packed, row, std::min(blocks * kAmxRows, rows - row)};
       PanelQueue queue(product.Panels(), 1);
-      PanelWorker(product, queue, 0).Run();
+      MultiplyOwnRows(rows, {parts.Begin(chunk), parts.Begin(chunk + 1)}, product, fill, queue, 0);
     }
   });
 }

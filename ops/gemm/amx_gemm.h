@@ -23,13 +23,13 @@ struct AmxMatrix {
 };
 
 // A block of A·B: 32-bit sums of rows [row, row + rows) and columns [column, column + columns),
-// kAmxPanelWidth numbers between rows, in scratch space that may be overwritten.
+// kAmxPanelWidth numbers between rows, in scratch space.
 struct AmxSums {
   int64_t row = 0;
   int64_t rows = 0;
   int64_t column = 0;
   int64_t columns = 0;
-  void* sums = nullptr;
+  const void* sums = nullptr;
 };
 
 // Writes rows [row, row + count) of A, count at most 16, as a block [steps, 16, 64 bytes]; numbers

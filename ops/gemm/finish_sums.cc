@@ -99,19 +99,6 @@ HWY_INLINE hn::Vec<Floats> Residual(const SumsBlock& p, const Vectors& v, int64_
   return hn::Load(d, gathered);
 }
 
-// Stores the first `count` lanes of y, rounded to bf16.
-HWY_INLINE void StoreBf16(hn::Vec<Floats> y, uint16_t* to, int64_t count) {
-  const hn::Rebind<uint16_t, Floats> halves;
-#if HWY_TARGET <= HWY_AVX3
-  // Products store C so on AMX alone.
-  const auto rounded = RoundedOnAmx(y);
-#else
-  const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(RoundedBits(y)));
-#endif
-  if (count >= kLanes) return hn::StoreU(rounded, halves, to);
-  hn::StoreN(rounded, halves, to, static_cast<size_t>(count));
-}
-
 // Stores y + residual to row `row` of C.
 HWY_INLINE void Store(const SumsBlock& p, const Vectors& v, int64_t row, hn::Vec<Floats> y) {
   const Floats d;
@@ -122,7 +109,7 @@ HWY_INLINE void Store(const SumsBlock& p, const Vectors& v, int64_t row, hn::Vec
     hn::BlendedStore(y, v.keep, d, p.c + row * p.ldc + v.at);
     return;
   }
-  StoreBf16(y, p.bf16_c + row * p.ldc + v.at, p.columns - v.at);
+  StoreBf16ForAmx(y, p.bf16_c + row * p.ldc + v.at, static_cast<size_t>(p.columns - v.at));
 }
 
 // Calls use(vectors) for each vector of columns.
@@ -166,8 +153,6 @@ HWY_EXPORT(FinishRows);
 void FinishRows(const SumsBlock& block, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(FinishRows)(block, begin, end);
 }
-
-void FinishSums(const SumsBlock& block) { FinishRows(block, 0, block.rows); }
 
 }  // namespace attnrun::ops
 #endif  // HWY_ONCE

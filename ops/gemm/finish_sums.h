@@ -12,9 +12,9 @@ namespace attnrun::ops {
 // A block of sums in scratch space, and the way from there to the output. The sums are floats, or
 // integers S to which row_terms[0]·column_terms[0] + row_terms[1]·column_terms[1] is added.
 struct SumsBlock {
-  // [rows, columns], `ld` numbers between rows; overwritten. Rows may be read and written up to a
-  // whole number of vectors, that is up to `ld`.
-  void* sums;
+  // [rows, columns], `ld` numbers between rows. Rows may be read up to a whole number of vectors,
+  // that is up to `ld`.
+  const void* sums;
   int64_t ld;
   bool integers;
   int64_t rows;
@@ -38,8 +38,7 @@ struct SumsBlock {
   TileResidual residual;
 };
 
-// Finishes all rows, or rows [begin, end).
-void FinishSums(const SumsBlock& block);
+// Takes rows [begin, end) to the output.
 void FinishRows(const SumsBlock& block, int64_t begin, int64_t end);
 
 }  // namespace attnrun::ops

@@ -44,6 +44,21 @@ HWY_INLINE hn::Vec<hn::ScalableTag<uint16_t>> RoundedOnAmx(hn::Vec<hn::ScalableT
 }
 #endif
 
+// Stores the first `count` lanes of x, or all if it has no more, rounded to bf16 for a product on
+// AMX: where the instruction above is used, numbers below 2^-126 become 0, as they count there.
+HWY_INLINE void StoreBf16ForAmx(hn::Vec<hn::ScalableTag<float>> x, uint16_t* HWY_RESTRICT to,
+                                size_t count) {
+  const hn::Rebind<uint16_t, hn::ScalableTag<float>> halves;
+#if HWY_TARGET <= HWY_AVX3
+  const auto rounded = RoundedOnAmx(x);
+#else
+  const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(RoundedBits(x)));
+#endif
+  // Between tile instructions, masks are not free.
+  if (count >= hn::Lanes(halves)) return hn::StoreU(rounded, halves, to);
+  hn::StoreN(rounded, halves, to, count);
+}
+
 }  // namespace attnrun::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -170,7 +170,7 @@ TEST(RoundedGemmLayoutTest, SumsOfTilesAreFinishedByTheSameFormula) {
   block.ldc = kColumns;
   block.row_scales = row_scales.data();
   block.scales = scales.data();
-  ops::FinishSums(block);
+  ops::FinishRows(block, 0, block.rows);
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kColumns; ++j) {
       const int32_t sum = before[i * kWidth + j] + zeros[i] * columns[j];
