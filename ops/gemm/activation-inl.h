@@ -12,6 +12,7 @@
 
 #include "hwy/highway.h"
 #include "ops/gemm/activation.h"
+#include "ops/tensors/rough_activation-inl.h"
 #include "ops/tensors/vector_activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,10 +41,17 @@ HWY_INLINE void MapTile(const TileView& tile, Function f) {
   }
 }
 
+// Calls use(f) with the function of vectors f(d, x, activation), if there is one.
+template <class Use>
+HWY_INLINE void VisitActivation(const Activation& activation, Use use) {
+  if (activation.is_rough) return VisitRoughActivation(activation.function, use);
+  VisitActivation(activation.function, use);
+}
+
 // Replaces each element of the tile by its activation. The bits do not depend on the element's
 // place.
 inline HWY_NOINLINE void ActivateTile(const Activation& activation, const TileView& tile) {
-  VisitActivation(activation.function, [&](auto f) HWY_ATTR {
+  VisitActivation(activation, [&](auto f) HWY_ATTR {
     MapTile(tile, [&](auto d, auto x) HWY_ATTR { return f(d, x, activation); });
   });
 }

@@ -12,6 +12,9 @@ struct Activation {
   UnaryFunction function = UnaryFunction::kIdentity;
   float alpha = 0;
   float beta = 0;
+  // True if the argument comes from rounded operands: the function may be off by less than their
+  // rounding (see rough_activation-inl.h).
+  bool is_rough = false;
 
   explicit operator bool() const { return function != UnaryFunction::kIdentity; }
 };

@@ -49,7 +49,7 @@ void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c
         PackBf16Block(a.halves + row * stride, stride, count, a.floats.columns, block);
       },
       [&](const AmxSums& sums) {
-        SumsBlock block = BlockOf(sums, c, epilogue);
+        SumsBlock block = BlockOf(sums, c, AfterRounding(epilogue));
         if (!scales.empty()) block.scales = scales.data();
         return block;
       });

@@ -137,7 +137,7 @@ void FinishRows(const SumsBlock& p, int64_t begin, int64_t end) {
   if (!p.activation) {
     return Finish(p, begin, end, [](auto /*d*/, auto y) HWY_ATTR { return y; });
   }
-  VisitActivation(p.activation.function, [&](auto f) HWY_ATTR {
+  VisitActivation(p.activation, [&](auto f) HWY_ATTR {
     Finish(p, begin, end, [&](auto d, auto y) HWY_ATTR { return f(d, y, p.activation); });
   });
 }

@@ -111,7 +111,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
     return Bf16GemmOnAmx({a}, b, {c, nullptr, ldc}, epilogue);
   }
   if (IsInt8(b.format())) return RoundedGemm(a, b, c, ldc, epilogue);
-  MultiplyPacked(a, b, c, ldc, epilogue);
+  MultiplyPacked(a, b, c, ldc, RoundsToBf16(b.format()) ? AfterRounding(epilogue) : epilogue);
 }
 
 void Gemm(const MatrixView& a, const NBitPanels& b, float* c, int64_t ldc,

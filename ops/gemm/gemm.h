@@ -25,6 +25,12 @@ struct Epilogue {
   Activation activation;
 };
 
+// The epilogue of a product of rounded operands.
+inline Epilogue AfterRounding(Epilogue epilogue) {
+  epilogue.activation.is_rough = true;
+  return epilogue;
+}
+
 // C[M,N] = epilogue(A[M,K]·B[K,N]), in the arithmetic of B's format; the rows of C are `ldc` floats
 // apart. Runs on up to NumThreads() threads. Every element is summed along K in an order that
 // depends on K alone: its bits are the same for any number of threads and for a row alone or among

@@ -130,7 +130,7 @@ void RoundedGemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t l
   Int8Epilogue out;
   out.c = c;
   out.ldc = ldc;
-  out.epilogue = epilogue;
+  out.epilogue = AfterRounding(epilogue);
   MultiplyInt8Matrices(operands, fill, panel, out);
 }
 

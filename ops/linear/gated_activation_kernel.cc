@@ -41,7 +41,10 @@ HWY_EXPORT(GateRow);
 
 class GatedActivationKernel final : public Kernel {
  public:
-  explicit GatedActivationKernel(const GatedActivation& op) : op_(op) {}
+  GatedActivationKernel(const GatedActivation& op, Precision precision)
+      : op_(op), activation_(op.activation()) {
+    activation_.is_rough = precision == Precision::kBfloat16 || precision == Precision::kInt8;
+  }
 
   absl::string_view name() const override { return "highway"; }
 
@@ -60,27 +63,28 @@ class GatedActivationKernel final : public Kernel {
     const int64_t columns = x.shape().back();
     const auto* in = x.data<float>();
     float* out = y.data();
-    ParallelFor(
-        y.num_elements() / width, kElementsPerPiece / width + 1, [&](int64_t begin, int64_t end) {
-          for (int64_t row = begin; row < end; ++row) {
-            const float* from = in + row * columns;
-            HWY_DYNAMIC_DISPATCH(GateRow)
-            (op_.activation(), from + op_.gate(), from + op_.up(), width, out + row * width);
-          }
-        });
+    ParallelFor(y.num_elements() / width, kElementsPerPiece / width + 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t row = begin; row < end; ++row) {
+                    const float* from = in + row * columns;
+                    HWY_DYNAMIC_DISPATCH(GateRow)
+                    (activation_, from + op_.gate(), from + op_.up(), width, out + row * width);
+                  }
+                });
     y.Store();
     return absl::OkStatus();
   }
 
  private:
   const GatedActivation op_;
+  Activation activation_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> GatedActivation::MakeKernel(
-    const KernelContext& /*context*/) const {
-  return std::make_unique<GatedActivationKernel>(*this);
+    const KernelContext& context) const {
+  return std::make_unique<GatedActivationKernel>(*this, context.precision);
 }
 
 }  // namespace attnrun::ops
