@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ops/conv/bf16_conv.h"
 #include "ops/conv/channels_last_conv.h"
 #include "ops/conv/conv_tiling.h"
 #include "ops/conv/depthwise_conv.h"
@@ -17,9 +18,10 @@ namespace {
 
 // Constant weights, packed for one of the ways to convolve.
 struct ChannelsLastWeights {
-  // Empty if `gemm` is set.
+  // Empty if one of the others is set.
   std::vector<float> depthwise;
   std::unique_ptr<const ImplicitGemm> gemm;
+  std::unique_ptr<const Bf16Conv> bf16;
 };
 
 class ChannelsLastKernel final : public Kernel {
@@ -28,7 +30,12 @@ class ChannelsLastKernel final : public Kernel {
       : op_(op), weights_(std::move(weights)) {}
 
   absl::string_view name() const override {
+    if (weights_.bf16 != nullptr) return weights_.bf16->name();
     return weights_.gemm != nullptr ? "gemm packed" : "highway";
+  }
+
+  Precision precision() const override {
+    return weights_.bf16 != nullptr ? Precision::kBfloat16 : Precision::kFloat32;
   }
 
   bool Accepts(const OpContext& context) const override {
@@ -61,7 +68,9 @@ class ChannelsLastKernel final : public Kernel {
         .residual_first = op_.residual_first(),
         .activation = op_.activation(),
         .y = y.data()};
-    if (weights_.gemm != nullptr) {
+    if (weights_.bf16 != nullptr) {
+      ATTNRUN_RETURN_IF_ERROR(weights_.bf16->Run(shape, operands, allocator));
+    } else if (weights_.gemm != nullptr) {
       ATTNRUN_RETURN_IF_ERROR(weights_.gemm->Run(shape, operands, allocator));
     } else {
       ConvolveDepthwise(shape, weights_.depthwise.data(), operands);
@@ -99,7 +108,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> ChannelsLastConv::MakeKernel(
   if (group > 1 && group == w.dim(0) && w.dim(1) == 1) {
     weights.depthwise = TapsFirst(w.data<float>(), 1, group, w.num_elements() / group);
   } else {
-    ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(w, group, context));
+    const int64_t taps = w.num_elements() / (w.dim(0) * w.dim(1));
+    ATTNRUN_ASSIGN_OR_RETURN(
+        weights.bf16, Bf16Conv::Make({w.data<float>(), w.dim(0), w.dim(1), taps, group}, context));
+    if (weights.bf16 == nullptr) {
+      ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(w, group, context));
+    }
   }
   return std::make_unique<ChannelsLastKernel>(*this, std::move(weights));
 }

@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/small_groups_kernel.h"
+#include "ops/conv/window_reader.h"
 #include "ops/gemm/int8_gemm.h"
 #include "ops/interface/optional_input.h"
 #include "ops/tensors/bytes.h"
@@ -72,50 +73,20 @@ void Transposed(int width, int64_t rows, int64_t columns, const void* from, void
   });
 }
 
-// The windows of one group's channels of an image, [positions, taps * channels]: each row holds the
-// elements that the window reads at one position. The padding reads as `padding`.
-class Windows {
- public:
-  // `image`: channels-last, [positions of the input, channels].
-  Windows(const ConvShape& shape, const uint8_t* image, uint8_t padding)
-      : shape_(shape), image_(image), padding_(padding) {}
-
-  void Write(int64_t index, uint8_t* to) const {
-    const Shape& output = shape_.window.output;
-    Shape position(output.size());
-    for (size_t axis = output.size(); axis-- > 0; index /= output[axis]) {
-      position[axis] = index % output[axis];
+// Writes window `index` of a group's channels of an image, channels last. The padding reads as
+// `padding`.
+void WriteWindow(const SlidingWindow& window, int64_t channels, const uint8_t* image,
+                 uint8_t padding, int64_t index, uint8_t* to) {
+  WindowReader reader(window, channels);
+  reader.Read(index, [&](int64_t offset, int64_t count) {
+    if (offset < 0) {
+      std::memset(to, padding, count);
+    } else {
+      std::memcpy(to, image + offset, count);
     }
-    const int64_t channels = shape_.c / shape_.group;
-    std::memset(to, padding_, channels * shape_.kernel_size);
-    // Neighbouring taps that read neighbouring elements are copied at once.
-    Run run = {0, 0, 0};
-    const auto copy = [&] {
-      if (run.count * channels == 0) return;
-      std::memcpy(to + run.tap * channels, image_ + run.offset * channels, run.count * channels);
-    };
-    ForEachTap(shape_.window, position, [&](int64_t tap, int64_t offset) {
-      if (tap == run.tap + run.count && offset == run.offset + run.count) {
-        ++run.count;
-        return;
-      }
-      copy();
-      run = {tap, offset, 1};
-    });
-    copy();
-  }
-
- private:
-  struct Run {
-    int64_t tap;
-    int64_t offset;
-    int64_t count;
-  };
-
-  const ConvShape& shape_;
-  const uint8_t* const image_;
-  const uint8_t padding_;
-};
+    to += count;
+  });
+}
 
 // For every image and group, multiplies the windows, some positions at a time, by the group's
 // weights.
@@ -191,7 +162,6 @@ class ConvIntegerKernel final : public Kernel {
       Transposed(1, channels, shape.input_size, image, channels_last.mutable_raw(), channels);
       image = channels_last.data<uint8_t>();
     }
-    const Windows windows(shape, image, zero);
     const int64_t features = shape.m / shape.group;
     const int64_t row_bytes = features * static_cast<int64_t>(sizeof(int32_t));
     const int64_t most =
@@ -202,7 +172,9 @@ class ConvIntegerKernel final : public Kernel {
       const int64_t count = std::min(most, shape.output_size - begin);
       Int8Epilogue out;
       out.sums = product.mutable_data<int32_t>();
-      const auto write = [&](int64_t row, uint8_t* to) { windows.Write(begin + row, to); };
+      const auto write = [&](int64_t row, uint8_t* to) {
+        WriteWindow(shape.window, channels, image, zero, begin + row, to);
+      };
       Int8Gemm({x.type(), count, channels * shape.kernel_size, centre, write}, weights, out);
       Transposed(sizeof(int32_t), count, features, out.sums, y + begin, shape.output_size);
     }

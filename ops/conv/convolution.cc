@@ -11,6 +11,16 @@ namespace attnrun::ops {
 
 absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool bias,
                                   const KernelContext& context) {
+  // A product is computed in int8 if that is asked for, other convolutions in bf16.
+  if (context.precision == Precision::kInt8) {
+    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
+  }
+  if (product_ == nullptr && !HasShortSum(typical)) {
+    ATTNRUN_ASSIGN_OR_RETURN(bf16_, Bf16Conv::Make({w, typical.m, typical.c / typical.group,
+                                                    typical.kernel_size, typical.group},
+                                                   context));
+  }
+  if (bf16_ != nullptr || product_ != nullptr) return absl::OkStatus();
   ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
   // A product may be of lower precision.
   if (product_ == nullptr || context.precision == Precision::kFloat32) {
@@ -22,6 +32,10 @@ absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool
 
 absl::StatusOr<bool> Convolution::RunPacked(const ConvShape& shape, const Operands& operands,
                                             Allocator& allocator) const {
+  if (bf16_ != nullptr) {
+    ATTNRUN_RETURN_IF_ERROR(bf16_->Run(shape, operands, allocator));
+    return true;
+  }
   if (lines_ != nullptr && LineConv::Serves(shape)) {
     ATTNRUN_RETURN_IF_ERROR(lines_->Run(shape, operands, allocator));
     return true;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/precision.h"
+#include "ops/conv/bf16_conv.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/line_conv.h"
 #include "ops/conv/tiled_conv.h"
@@ -16,10 +17,11 @@
 
 namespace attnrun::ops {
 
-// One node's convolution on floats. Runs a WindowProduct or a LineConv if the weights are constant
-// and the shape allows one, else oneDNN's primitives (see ConvTiling). Where neither helps, y[n, g]
-// = W[g] · patches(x[n, g]) for every image n and group g is one GEMM each: the weights are not
-// packed, the patches are written a panel at a time. Safe to call from many threads.
+// One node's convolution on floats. Runs a Bf16Conv where that precision is asked for, or a
+// WindowProduct or a LineConv if the weights are constant and the shape allows one, else oneDNN's
+// primitives (see ConvTiling). Where none of these helps, y[n, g] = W[g] · patches(x[n, g]) for
+// every image n and group g is one GEMM each: the weights are not packed, the patches are written a
+// panel at a time. Safe to call from many threads.
 class Convolution {
  public:
   using Operands = TiledConv::Operands;
@@ -41,21 +43,25 @@ class Convolution {
   absl::StatusOr<bool> RunPacked(const ConvShape& shape, const Operands& operands,
                                  Allocator& allocator) const;
   // True if RunPacked serves all shapes but absurd ones.
-  bool is_packed() const { return product_ != nullptr; }
+  bool is_packed() const { return bf16_ != nullptr || product_ != nullptr; }
 
   // The name and the arithmetic of its products. 1x1 kernels and short sums run as a GEMM on
   // patches.
   absl::string_view name() const {
+    if (bf16_ != nullptr) return bf16_->name();
     if (lines_ != nullptr) return "highway";
     return product_ == nullptr ? "onednn or gemm" : product_->name();
   }
   Precision precision() const {
+    if (bf16_ != nullptr) return Precision::kBfloat16;
     return product_ == nullptr ? Precision::kFloat32 : product_->precision();
   }
 
  private:
   static void MultiplyPatches(const ConvShape& shape, const Operands& operands);
 
+  // Null as Bf16Conv::Make says, or if the weights are not constant.
+  std::unique_ptr<const Bf16Conv> bf16_;
   // Null if the convolution is not such a product, or the weights are not constant.
   std::unique_ptr<const WindowProduct> product_;
   // Null if the convolution has many features, or the weights are not constant.

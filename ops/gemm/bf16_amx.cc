@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "ops/gemm/amx_gemm.h"
 #include "ops/gemm/scratch.h"
 
 namespace attnrun::ops {
@@ -33,16 +32,19 @@ SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epil
 
 }  // namespace
 
+AmxMatrix Bf16Tiles(const PackedMatrix& b) {
+  const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
+  return {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)), panel_bytes,
+          panel_bytes / kAmxPanelBytes, b.columns()};
+}
+
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,
                    const Epilogue& epilogue) {
-  const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
-  const AmxMatrix matrix = {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)),
-                            panel_bytes, panel_bytes / kAmxPanelBytes, b.columns()};
   // The scale of the epilogue, for each column of a panel.
   std::vector<float> scales;
   if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);
   AmxGemm(
-      a.floats.rows, matrix,
+      a.floats.rows, Bf16Tiles(b),
       [&](int64_t row, int64_t count, uint8_t* block) {
         if (a.halves == nullptr) return FillRows(a.floats, row, count, block);
         const int64_t stride = a.floats.row_stride;

@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_GEMM_BF16_AMX_H_
 #define ATTNRUN_OPS_GEMM_BF16_AMX_H_
 
+#include "ops/gemm/amx_gemm.h"
 #include "ops/gemm/gemm.h"
 
 namespace attnrun::ops {
@@ -19,6 +20,9 @@ struct Bf16Output {
   uint16_t* halves = nullptr;
   int64_t ldc = 0;
 };
+
+// A weight in the format kBfloat16Tiles, for AmxGemm.
+AmxMatrix Bf16Tiles(const PackedMatrix& b);
 
 // As Gemm, for a weight in the format kBfloat16Tiles.
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,

@@ -84,7 +84,7 @@ HWY_INLINE void Scale(const SumsBlock& p, const Vectors& v, int64_t begin, int64
   }
 }
 
-// Row `row` of the residual times its scale.
+// Row `row` of the residual.
 HWY_INLINE hn::Vec<Floats> Residual(const SumsBlock& p, const Vectors& v, int64_t row) {
   const Floats d;
   const TileResidual& residual = p.residual;
@@ -99,12 +99,16 @@ HWY_INLINE hn::Vec<Floats> Residual(const SumsBlock& p, const Vectors& v, int64_
   return hn::Load(d, gathered);
 }
 
-// Stores y + residual to row `row` of C.
+// y plus row `row` of the residual, if there is one, times its scale.
+HWY_INLINE hn::Vec<Floats> AddResidual(const SumsBlock& p, const Vectors& v, int64_t row,
+                                       hn::Vec<Floats> y) {
+  if (p.residual.data == nullptr) return y;
+  return hn::MulAdd(Residual(p, v, row), hn::Set(Floats(), p.residual.scale), y);
+}
+
+// Stores y to row `row` of C.
 HWY_INLINE void Store(const SumsBlock& p, const Vectors& v, int64_t row, hn::Vec<Floats> y) {
   const Floats d;
-  if (p.residual.data != nullptr) {
-    y = hn::MulAdd(Residual(p, v, row), hn::Set(d, p.residual.scale), y);
-  }
   if (p.bf16_c == nullptr) {
     hn::BlendedStore(y, v.keep, d, p.c + row * p.ldc + v.at);
     return;
@@ -124,8 +128,10 @@ HWY_INLINE void ForEachVector(int64_t columns, Use use) {
 template <typename Activate>
 HWY_INLINE void Finish(const SumsBlock& p, int64_t begin, int64_t end, Activate activate) {
   ForEachVector(p.columns, [&](const Vectors& v) HWY_ATTR {
-    Scale(p, v, begin, end,
-          [&](int64_t row, auto y) HWY_ATTR { Store(p, v, row, activate(Floats(), y)); });
+    Scale(p, v, begin, end, [&](int64_t row, auto y) HWY_ATTR {
+      if (p.residual_first) return Store(p, v, row, activate(Floats(), AddResidual(p, v, row, y)));
+      Store(p, v, row, AddResidual(p, v, row, activate(Floats(), y)));
+    });
   });
 }
 

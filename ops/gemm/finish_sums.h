@@ -36,6 +36,8 @@ struct SumsBlock {
   const float* bias;
   Activation activation;
   TileResidual residual;
+  // True if the residual is added before the activation.
+  bool residual_first;
 };
 
 // Takes rows [begin, end) to the output.
