@@ -21,7 +21,7 @@ void WindowReader::GoTo(int64_t line) {
     position[axis] = line % window_.output[axis];
     input_size *= window_.input[axis];
   }
-  // What is left of `line` is the image.
+  // The rest of `line` is the image.
   for (int64_t tap = 0; tap < std::ssize(lines_); ++tap) {
     const auto offset = window_.LineOffset(position, tap);
     lines_[tap] = offset.has_value() ? (line * input_size + *offset) * channels_ : -1;

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#define ATTNRUN_AMX \
-  __attribute__((target("amx-tile,amx-bf16,amx-int8,prfchw,avx512f,avx512bw,avx512bf16")))
+#include "ops/gemm/amx_target.h"
 
 namespace attnrun::ops {
 namespace {
@@ -20,17 +19,18 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {};
 };
 
-// Eight full tiles. Blocks with fewer rows are padded, so that no other shape is ever loaded: with
-// few rows, memory limits a product and not the unit.
-constexpr TileConfiguration FullTiles() {
+// Registers 0 to 3 hold sums, 4 and 5 A, 6 and 7 B. Blocks with fewer rows are padded, so that
+// their number is always the same: with few rows, memory limits a product and not the unit.
+constexpr TileConfiguration TilesOf(int64_t step_bytes) {
   TileConfiguration tiles;
   for (int i = 0; i < 8; ++i) {
-    tiles.bytes_per_row[i] = kAmxStepBytes;
-    tiles.rows[i] = kAmxRows;
+    const bool is_a = i == 4 || i == 5;
+    tiles.bytes_per_row[i] = static_cast<uint16_t>(is_a ? step_bytes : kAmxStepBytes);
+    tiles.rows[i] = static_cast<uint8_t>(i < 6 ? kAmxRows : step_bytes / 4);
   }
   return tiles;
 }
-constexpr TileConfiguration kFullTiles = FullTiles();
+constexpr TileConfiguration kFullTiles = TilesOf(kAmxStepBytes);
 
 // GCC does not know that tile loads read memory, so that stores before them could sink below.
 inline void FinishStores() { asm volatile("" : : : "memory"); }
@@ -115,12 +115,13 @@ inline __mmask16 FirstLanes(int64_t count) {
 }
 
 // GCC ignores the target of a constructor.
-ATTNRUN_AMX void LoadConfiguration() { _tile_loadconfig(&kFullTiles); }
+ATTNRUN_AMX void LoadConfiguration(const TileConfiguration& tiles) { _tile_loadconfig(&tiles); }
 ATTNRUN_AMX void Release() { _tile_release(); }
 
 }  // namespace
 
-AmxScope::AmxScope() { LoadConfiguration(); }
+AmxScope::AmxScope() { LoadConfiguration(kFullTiles); }
+AmxScope::AmxScope(int64_t step_bytes) { LoadConfiguration(TilesOf(step_bytes)); }
 AmxScope::~AmxScope() { Release(); }
 
 void MultiplyTiles(AmxType type, const AmxProduct& p) {

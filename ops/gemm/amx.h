@@ -35,6 +35,9 @@ enum class AmxType {
 class AmxScope {
  public:
   AmxScope();
+  // For shorter steps: `step_bytes` of K, a multiple of 4, are a row of A and a quarter as many
+  // rows of B.
+  explicit AmxScope(int64_t step_bytes);
   AmxScope(const AmxScope&) = delete;
   AmxScope& operator=(const AmxScope&) = delete;
   ~AmxScope();

@@ -7,8 +7,10 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "hwy/aligned_allocator.h"
+#include "ops/gemm/amx.h"
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/micro_kernel.h"
+#include "ops/gemm/nbit_amx.h"
 #include "ops/gemm/nbit_int8_kernel.h"
 #include "ops/gemm/scratch.h"
 
@@ -21,18 +23,27 @@ struct RoundedRows {
       : k(format.rows),
         block(format.block),
         blocks(DivCeil(format.rows, format.block)),
-        stride(blocks * format.block) {
-    first = {scratch[0].AtLeast<int8_t>(rows * stride), scratch[1].AtLeast<float>(rows * blocks),
-             scratch[2].AtLeast<int32_t>(rows * blocks)};
+        on_amx(blocks > 0 ? RowsOnAmx(rows) : 0),
+        stride(blocks * block) {
+    // Tiles are whole.
+    const int64_t most = std::max(DivCeil(on_amx, kAmxRows) * kAmxRows, rows);
+    first = {scratch[0].AtLeast<int8_t>(most * stride), scratch[1].AtLeast<float>(most * blocks),
+             scratch[2].AtLeast<int32_t>(most * blocks)};
   }
 
+  // Rows on AMX alternate, so that 16 of them are tiles of A.
   RoundedRow at(int64_t row) const {
-    return {first.values + row * stride, first.scales + row * blocks, first.sums + row * blocks};
+    const int64_t alternating = row < on_amx ? kAmxRows : 1;
+    const int64_t i = row % alternating;
+    return {first.values + (row - i) * stride + i * block, first.scales + (row - i) * blocks + i,
+            first.sums + (row - i) * blocks + i, alternating};
   }
 
   const int64_t k;
   const int64_t block;
   const int64_t blocks;
+  // Rows that are multiplied on AMX.
+  const int64_t on_amx;
   const int64_t stride;
   Scratch scratch[3];
   RoundedRow first;
@@ -61,8 +72,14 @@ void MultiplyPanelRange(const GemmProblem& problem, const NBitPanels& b, const R
     if (Interrupted()) return;
     const int64_t column = index * PanelWidth();
     const int64_t columns = std::min(PanelWidth(), problem.b.columns - column);
-    MultiplyRounded({rounded.first, rounded.stride, rounded.blocks, rows, b.panel(index),
-                     problem.c + column, problem.ldc, columns, last});
+    const auto product = [&](int64_t row, int64_t count) {
+      return RoundedProduct{rounded.at(row), rounded.stride, rounded.blocks,
+                            count,           b.panel(index), problem.c + row * problem.ldc + column,
+                            problem.ldc,     columns,        last};
+    };
+    const int64_t on_amx = rounded.on_amx;
+    if (on_amx > 0) MultiplyRoundedOnAmx(product(0, on_amx));
+    if (on_amx < rows) MultiplyRounded(product(on_amx, rows - on_amx));
     ApplyEpilogue(problem, {0, rows}, column, columns);
   }
 }

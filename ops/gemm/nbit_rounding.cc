@@ -60,17 +60,23 @@ HWY_ATTR HWY_INLINE int32_t RoundBlock(const float* x, int64_t count, int64_t bl
 
 void RoundRow(const float* x, int64_t k, int64_t block, const RoundedRow& to) {
   constexpr float kLeast = 0x1p-100F;
-  for (int64_t begin = 0, index = 0; begin < k; begin += block, ++index) {
+  int8_t* values = to.values;
+  float* scale = to.scales;
+  int32_t* sum = to.sums;
+  for (int64_t begin = 0; begin < k; begin += block) {
     const int64_t count = std::min(block, k - begin);
     const float largest = Largest(x + begin, count);
     if (largest >= kLeast && std::isfinite(largest)) {
-      to.sums[index] = RoundBlock(x + begin, count, block, 127 / largest, to.values + begin);
-      to.scales[index] = largest / 127;
+      *sum = RoundBlock(x + begin, count, block, 127 / largest, values);
+      *scale = largest / 127;
     } else {
-      std::fill_n(to.values + begin, block, 0);
-      to.sums[index] = 0;
-      to.scales[index] = largest < kLeast ? 0 : std::numeric_limits<float>::quiet_NaN();
+      std::fill_n(values, block, 0);
+      *sum = 0;
+      *scale = largest < kLeast ? 0 : std::numeric_limits<float>::quiet_NaN();
     }
+    values += to.alternating * block;
+    scale += to.alternating;
+    sum += to.alternating;
   }
 }
 

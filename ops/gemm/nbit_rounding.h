@@ -15,6 +15,8 @@ struct RoundedRow {
   // By block: the scale and the sum of the values.
   float* scales;
   int32_t* sums;
+  // The number of rows that alternate block by block, 1 for a row by itself.
+  int64_t alternating = 1;
 };
 
 // Rounds `k` elements: scale = max|x| / 127, value = x * (127 / max|x|) rounded to nearest, ties to

@@ -76,7 +76,7 @@ class NBitInt8Test : public ::testing::TestWithParam<Format> {
     return sum * scales_[index] * (largest / 127);
   }
 
-  static constexpr int64_t kRows = 37;
+  static constexpr int64_t kRows = 46;
   const Format f_ = GetParam();
   const int64_t blocks_ = (f_.k + f_.block - 1) / f_.block;
   const int threads_ = NumThreads();
@@ -106,7 +106,7 @@ TEST_P(NBitInt8Test, DoesNotDependOnThreadsRowsOrInstructions) {
   const std::vector<float> all = Product(*packed_, 0, kRows);
   for (const int threads : {1, 2, 3}) {
     SetNumThreads(threads);
-    for (const int64_t rows : {1, 2, 3, 4, 6, 33}) {
+    for (const int64_t rows : {1, 2, 3, 4, 6, 16, 25, 33}) {
       const auto from = all.begin() + 2 * f_.n;
       EXPECT_EQ(Product(*packed_, 2, rows), std::vector<float>(from, from + rows * f_.n));
     }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ATTNRUN_OPS_GEMM_AMX_TARGET_H_
+#define ATTNRUN_OPS_GEMM_AMX_TARGET_H_
+
+// A function that uses instructions of AMX, or of AVX-512 beside them.
+#define ATTNRUN_AMX \
+  __attribute__((target("amx-tile,amx-bf16,amx-int8,prfchw,avx512f,avx512bw,avx512bf16")))
+
+#endif  // ATTNRUN_OPS_GEMM_AMX_TARGET_H_
