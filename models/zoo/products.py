@@ -167,12 +167,9 @@ ENTRIES = (
     Entry("product-heads-stacked-first", lambda: HeadsStacked(1)),
     Entry("product-pairs-of-heads", PairsOfHeads),
     Entry("product-guided-diffusion", GuidedDiffusion, PACKED),
-    # The convolutions of an image stay.
+    # Its convolutions are one product.
     Entry(
-        "product-keys-before-queries",
-        KeysBeforeQueries,
-        Expect(merges=0, merged="", linears=0),
-        inputs=("image",),
+        "product-keys-before-queries", KeysBeforeQueries, Expect(linears=1), inputs=("image",)
     ),
     Entry("product-forget-gate", ForgetGate, Expect(linears=3)),
 )

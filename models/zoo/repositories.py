@@ -195,7 +195,6 @@ class StandardWithPast(nn.Module):
         return self.o(y), key, value
 
 
-_NO_LINEARS = Expect(merges=0, merged="", linears=0)
 _PAST = ("x", "past_key", "past_value")
 
 ENTRIES = (
@@ -206,8 +205,13 @@ ENTRIES = (
     Entry("latents", Latents, Expect(merged="k, v", linears=3)),
     Entry("memory-keys", MemoryKeys),
     Entry("axial", Axial, PACKED, inputs=("image",)),
-    # Convolutions whose input and output both have channels first stay convolutions.
-    Entry("channels-first", ChannelsFirst, _NO_LINEARS, inputs=("image",)),
+    # K and V are read with channels first, and their convolutions stay.
+    Entry(
+        "channels-first",
+        ChannelsFirst,
+        Expect(merges=0, merged="", linears=2),
+        inputs=("image",),
+    ),
     Entry("latent-keys", LatentKeys, Expect(merged="q, down", linears=3)),
     Entry("shared-query-key", SharedQueryKey, Expect(merged="q, v")),
     Entry("standard-with-past", StandardWithPast, inputs=_PAST, outputs=("y", "key", "value")),

@@ -18,7 +18,8 @@
 //                                            |
 //                                        y [N,M,H,W]
 //
-// A Conv that projects each element by itself becomes an attnrun.Linear.
+// A Conv that projects each element by itself becomes an attnrun.Linear. A Reshape of the positions
+// alone has both forms, so that tokens [N, H W, C] that are convolved need no Transpose.
 //
 // Each node that has both forms gets one of them, and a value that is written in one layout and
 // read in the other is transposed once. The choice that moves fewest elements is the minimum cut of
@@ -186,16 +187,19 @@ bool RewriteBetweenTransposes(RuleContext& context, Node* node, Patch& patch) {
   if (!form.has_value()) return false;
   std::vector<Value*> inputs = node->inputs();
   for (const int i : form->inputs) {
-    inputs[i] = patch.Op("Transpose", {inputs[i]}, {{"perm", ops::ChannelsLast(form->rank)}});
+    const int rank = context.facts.RankOf(inputs[i]);
+    inputs[i] = patch.Op("Transpose", {inputs[i]}, {{"perm", ops::ChannelsLast(rank)}});
   }
   const std::vector<Value*> outputs = form->write(patch, inputs);
   patch.Supersede({node});
   for (int i = 0; i < std::ssize(node->outputs()); ++i) {
     if (node->output(i) == nullptr) continue;
-    const bool is_image = absl::c_linear_search(form->outputs, i);
-    patch.Replace(node->output(i), is_image ? patch.Op("Transpose", {outputs[i]},
-                                                       {{"perm", ops::ChannelsFirst(form->rank)}})
-                                            : outputs[i]);
+    Value* output = outputs[i];
+    if (absl::c_linear_search(form->outputs, i)) {
+      const int rank = context.facts.RankOf(node->output(i));
+      output = patch.Op("Transpose", {output}, {{"perm", ops::ChannelsFirst(rank)}});
+    }
+    patch.Replace(node->output(i), output);
   }
   return true;
 }

@@ -14,6 +14,7 @@
 #include "optimizer/analysis/axes.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/pads.h"
+#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rules/convolution/channel_map.h"
 #include "optimizer/rules/convolution/conv_parts.h"
 
@@ -57,7 +58,7 @@ Value* Rearranged(Patch& patch, Value* constant, int rank) {
 
 // Element-wise nodes, whose smaller operands are constants or single numbers.
 Form ElementwiseForm(const Node& node, int rank, Facts& facts) {
-  ImageForm form = {rank, {}, {0}, nullptr};
+  ImageForm form = {{}, {0}, nullptr};
   std::vector<int> smaller;
   for (int i = 0; i < std::ssize(node.inputs()); ++i) {
     const Value* input = node.input(i);
@@ -78,9 +79,10 @@ Form ElementwiseForm(const Node& node, int rank, Facts& facts) {
 }
 
 // True if all axes of the images but `axis` pass through the node as they are.
-bool PassesOtherAxes(const Node& node, const ImageForm& form, int64_t axis, Facts& facts) {
+bool PassesOtherAxes(const Node& node, const ImageForm& form, int rank, int64_t axis,
+                     Facts& facts) {
   const ops::AxisRule rule = AxesOf(node, facts);
-  for (int other = 0; other < form.rank; ++other) {
+  for (int other = 0; other < rank; ++other) {
     const ops::AxisTrack* track = rule.OfOutput(0, other);
     const bool passes =
         track != nullptr &&
@@ -97,14 +99,14 @@ Form OneAxisForm(const Node& node, int rank, Facts& facts) {
   const auto* number = axis == nullptr ? nullptr : std::get_if<int64_t>(axis);
   const auto moved = number == nullptr ? std::nullopt : Moved(*number, rank);
   if (!moved.has_value()) return std::nullopt;
-  ImageForm form = {rank, {}, {}, nullptr};
+  ImageForm form = {{}, {}, nullptr};
   for (int i = 0; i < std::ssize(node.inputs()); ++i) {
     if (node.input(i) != nullptr && facts.RankOf(node.input(i)) == rank) form.inputs.push_back(i);
   }
   for (int i = 0; i < std::ssize(node.outputs()); ++i) {
     if (node.output(i) != nullptr) form.outputs.push_back(i);
   }
-  if (!PassesOtherAxes(node, form, Order(rank)[*moved], facts)) return std::nullopt;
+  if (!PassesOtherAxes(node, form, rank, Order(rank)[*moved], facts)) return std::nullopt;
   form.write = [&node, moved](Patch& patch, Values given) {
     AttributeMap attributes = node.attributes();
     attributes["axis"] = *moved;
@@ -117,7 +119,7 @@ Form SliceForm(const Node& node, int rank, Facts& facts) {
   const auto axes = node.input(3) == nullptr ? std::nullopt : KnownInts(node.input(3), facts);
   const auto moved = axes.has_value() ? AllMoved(*axes, rank) : std::nullopt;
   if (!moved.has_value()) return std::nullopt;
-  return ImageForm{rank, {0}, {0}, [&node, moved](Patch& patch, Values given) {
+  return ImageForm{{0}, {0}, [&node, moved](Patch& patch, Values given) {
                      given[3] = patch.Ints(*moved);
                      return patch.Again(node, std::move(given), node.attributes());
                    }};
@@ -130,7 +132,7 @@ Form PadForm(const Node& node, int rank, Facts& facts) {
   for (const int64_t side : {0, rank}) {
     for (const int64_t axis : Order(rank)) moved.push_back((*pads)[side + axis]);
   }
-  return ImageForm{rank, {0}, {0}, [&node, moved](Patch& patch, Values given) {
+  return ImageForm{{0}, {0}, [&node, moved](Patch& patch, Values given) {
                      AttributeMap attributes = node.attributes();
                      if (given.size() == 1) {
                        attributes["pads"] = moved;
@@ -150,7 +152,7 @@ Form ResizeForm(const Node& node, int rank, Facts& /*facts*/) {
   if (has_attributes || mode == "tf_crop_and_resize" || node.inputs().size() < 2) {
     return std::nullopt;
   }
-  return ImageForm{rank, {0}, {0}, [&node, rank](Patch& patch, Values given) {
+  return ImageForm{{0}, {0}, [&node, rank](Patch& patch, Values given) {
                      // Without tf_crop_and_resize, the region of interest is not read.
                      if (given.size() > 2) given[1] = nullptr;
                      for (size_t i = 1; i < given.size(); ++i) {
@@ -177,7 +179,7 @@ Form PoolForm(const Node& node, int rank, Facts& /*facts*/) {
     if (pads) values->insert(values->begin() + axes, 0);
     values->push_back(pads ? 0 : 1);
   }
-  return ImageForm{rank, {0}, {0}, [&node, attributes](Patch& patch, Values given) {
+  return ImageForm{{0}, {0}, [&node, attributes](Patch& patch, Values given) {
                      given[0] = patch.Op("Unsqueeze", {given[0], patch.Ints({1})});
                      given = patch.Again(node, std::move(given), attributes);
                      given[0] = patch.Op("Squeeze", {given[0], patch.Ints({1})});
@@ -190,7 +192,7 @@ Form ReductionForm(const Node& node, int rank, Facts& facts) {
   const auto axes = KnownInts(node, "axes", 1, facts);
   const auto moved = axes.has_value() ? AllMoved(*axes, rank) : std::nullopt;
   if (!moved.has_value() || moved->empty()) return std::nullopt;
-  ImageForm form = {rank, {0}, {0}, nullptr};
+  ImageForm form = {{0}, {0}, nullptr};
   if (AttributeOr<int64_t>(node, "keepdims", 1) == 0) {
     std::vector<int64_t> kept;
     for (int place = 0; place < rank; ++place) {
@@ -211,10 +213,10 @@ Form ReductionForm(const Node& node, int rank, Facts& facts) {
   return form;
 }
 
-Form ConvolutionForm(const Node& node, int rank, Facts& facts) {
+Form ConvolutionForm(const Node& node, int /*rank*/, Facts& facts) {
   auto parts = ConvParts::Of(node, facts);
   if (!parts.has_value()) return std::nullopt;
-  return ImageForm{rank, {0}, {0}, [&node, parts](Patch& patch, Values given) mutable {
+  return ImageForm{{0}, {0}, [&node, parts](Patch& patch, Values given) mutable {
                      parts->x = given[0];
                      return Values{parts->Write(patch, node.name())};
                    }};
@@ -230,7 +232,7 @@ Form NormalizationForm(const Node& node, int rank, Facts& facts) {
   if (maps.size() != 1) return std::nullopt;
   const DataType type = facts.TypeOf(node.input(0));
   return ImageForm{
-      rank, {0}, {0}, [&node, rank, type, channels, map = maps[0]](Patch& patch, Values given) {
+      {0}, {0}, [&node, rank, type, channels, map = maps[0]](Patch& patch, Values given) {
         std::vector<int64_t> shape(rank, 1);
         shape[0] = *channels;
         ConvParts parts = {.x = given[0], .attributes = {{"group", *channels}}};
@@ -239,6 +241,33 @@ Form NormalizationForm(const Node& node, int rank, Facts& facts) {
             patch.Constant(node.input(2)->name(), FromDoubles(type, {*channels}, map.shift));
         return Values{parts.Write(patch, node.name())};
       }};
+}
+
+std::vector<SymInt> Permuted(const std::vector<SymInt>& dims) {
+  std::vector<SymInt> permuted;
+  for (const int64_t axis : Order(static_cast<int>(dims.size()))) permuted.push_back(dims[axis]);
+  return permuted;
+}
+
+// A Reshape of the positions alone: [N, C, H W] to [N, C, H, W] or back, as where the tokens of a
+// transformer are convolved.
+Form ReshapeForm(const Node& node, Facts& facts) {
+  const std::vector<SymInt>* from = facts.DimsOf(node.input(0));
+  const std::vector<SymInt>* to = facts.DimsOf(node.output(0));
+  if (from == nullptr || to == nullptr || std::min(from->size(), to->size()) < 3) {
+    return std::nullopt;
+  }
+  if ((*from)[0] != (*to)[0] || (*from)[1] != (*to)[1]) return std::nullopt;
+  const auto target = ReshapeTarget(Permuted(*from), Permuted(*to));
+  // Extents that are written out are rearranged with the axes.
+  if (!target.has_value() && facts.Of(node.input(1)).contents != *to) return std::nullopt;
+  const int rank = static_cast<int>(to->size());
+  return ImageForm{{0}, {0}, [target, rank](Patch& patch, Values given) {
+                     if (target.has_value())
+                       return patch.Ops("Reshape", 1, {given[0], patch.Ints(*target)});
+                     Value* shape = patch.Op("Gather", {given[1], patch.Ints(Order(rank))});
+                     return patch.Ops("Reshape", 1, {given[0], shape}, {{"allowzero", int64_t{1}}});
+                   }};
 }
 
 struct NamedForm {
@@ -263,8 +292,10 @@ std::optional<ImageForm> ImageFormOf(const Node& node, Facts& facts) {
     const int rank = facts.RankOf(node.output(0));
     return rank == 4 ? ElementwiseForm(node, rank, facts) : std::nullopt;
   }
+  if (!node.domain().empty()) return std::nullopt;
+  if (node.op_type() == "Reshape") return ReshapeForm(node, facts);
   const int rank = facts.RankOf(node.input(0));
-  if (rank != 4 || !node.domain().empty()) return std::nullopt;
+  if (rank != 4) return std::nullopt;
   if (traits.reduces) return ReductionForm(node, rank, facts);
   for (const auto& [op, of] : kForms) {
     if (op == node.op_type()) return of(node, rank, facts);

@@ -12,8 +12,6 @@ namespace attnrun::opt {
 
 // How a node that works on images [N, C, ..] works on images [N, .., C].
 struct ImageForm {
-  // The number of axes of an image.
-  int rank = 0;
   // The inputs and outputs that are images; inputs may be constants.
   std::vector<int> inputs;
   std::vector<int> outputs;

@@ -225,6 +225,46 @@ TEST(ChannelsLastTest, ResizedImages) {
       "Upsample", 9);
 }
 
+// Transposes [N, L, C] to [N, C, L] or back.
+Value* Swapped(GraphBuilder& b, Value* x) {
+  return b.Op("Transpose", {x}, {{"perm", Ints({0, 2, 1})}});
+}
+
+// As in the feed-forward blocks of SegFormer.
+TEST(ChannelsLastTest, TokensThatAreConvolved) {
+  Expect(
+      [](GraphBuilder& b) {
+        Value* x =
+            b.Op("MatMul", {b.Input("x", DataType::kFloat, {"batch", 80, 4}), Random(b, {4, 6})});
+        x = b.Op("Reshape", {Swapped(b, x), IntsOf(b, {-1, 6, 8, 10})});
+        x = b.Op("Reshape", {Conv(b, x, {{"pads", Ints({1, 1, 1, 1})}}, 6), IntsOf(b, {0, 6, -1})});
+        return b.Op("MatMul", {Swapped(b, x), Random(b, {6, 5})});
+      },
+      "Reshape*2 attnrun.Conv attnrun.Linear*2");
+}
+
+// The extents of the image are read off another one.
+TEST(ChannelsLastTest, ATargetThatIsComputed) {
+  Expect(
+      [](GraphBuilder& b) {
+        Value* image = Conv(b, Image(b));
+        Value* x = Swapped(b, b.Op("Reshape", {image, IntsOf(b, {0, 6, -1})}));
+        x = b.Op("CumSum", {x, IntsOf(b, {1})});
+        return Conv(b, b.Op("Reshape", {Swapped(b, x), b.Op("Shape", {image})}));
+      },
+      "Concat CumSum Reshape*2 Shape*3 Transpose*2 attnrun.Conv*2");
+}
+
+// The channels are other ones.
+TEST(ChannelsLastTest, AReshapeThatMovesChannelsStays) {
+  Expect(
+      [](GraphBuilder& b) {
+        Value* x = b.Op("Reshape", {Conv(b, Image(b)), IntsOf(b, {0, 3, 2, -1})});
+        return Conv(b, b.Op("Reshape", {b.Op("Sin", {x}), IntsOf(b, {0, 6, 8, 10})}));
+      },
+      "Conv*2 Reshape*2 Sin");
+}
+
 TEST(ChannelsLastTest, SqueezeAndExcitation) {
   for (const char* pool : {"GlobalAveragePool", "ReduceMean"}) {
     Expect(
