@@ -273,19 +273,35 @@ class WholeRows {
 
   // weights = exp(scale * score - peak), rounded; the total is of weights before rounding.
   void ComputeWeights(int64_t row, IndexRange keys, float scale) const {
+    constexpr float kLog2E = 1.44269504F;
+    constexpr float kHuge = 1e38F;
     const FloatTag d;
-    const float peak = Peaks()[row];
-    const FloatVec shift = hn::Set(d, peak == kMinusInfinity ? 0 : peak);
-    const FloatVec factor = hn::Set(d, scale);
+    const float peak = Peaks()[row] == kMinusInfinity ? 0 : Peaks()[row];
+    if (std::fabs(peak) > kHuge) {
+      // Times kLog2E, it may be infinite.
+      return WriteWeights(row, keys, [&](FloatVec score) HWY_ATTR {
+        const FloatVec x = hn::MulSub(score, hn::Set(d, scale), hn::Set(d, peak));
+        return hn::Mul(x, hn::Set(d, kLog2E));
+      });
+    }
+    const FloatVec factor = hn::Set(d, scale * kLog2E);
+    const FloatVec shift = hn::Set(d, peak * kLog2E);
+    WriteWeights(row, keys,
+                 [&](FloatVec score) HWY_ATTR { return hn::MulSub(score, factor, shift); });
+  }
+
+  // Weights of 2^exponent(score).
+  template <typename Exponent>
+  HWY_INLINE void WriteWeights(int64_t row, IndexRange keys, Exponent exponent) const {
+    const FloatTag d;
     const float* HWY_RESTRICT scores = Scores(row);
     uint8_t* to = scratch_ + layout_.weights + row / kAmxRows * layout_.WeightBlock() +
                   row % kAmxRows * kAmxStepBytes;
     FloatVec low_total = hn::LoadU(d, Totals(row));
     FloatVec high_total = hn::Zero(d);
     for (int64_t key = keys.begin; key < keys.end; key += kAmxPanelWidth) {
-      const FloatVec low = RoughExpBelow88(d, hn::MulSub(hn::LoadU(d, scores), factor, shift));
-      const FloatVec high =
-          RoughExpBelow88(d, hn::MulSub(hn::LoadU(d, scores + kLanes), factor, shift));
+      const FloatVec low = RoughExp2(exponent(hn::LoadU(d, scores)));
+      const FloatVec high = RoughExp2(exponent(hn::LoadU(d, scores + kLanes)));
       low_total = hn::Add(low_total, low);
       high_total = hn::Add(high_total, high);
       hn::StoreU(RoundedOnAmx(low, high), hn::ScalableTag<uint16_t>(),
