@@ -62,7 +62,7 @@ absl::StatusOr<Session> Load(const ModelProto& model, Engine engine = Engine::kO
   return Session::LoadBytes(bytes.back(), options);
 }
 
-Tensor Vector(std::vector<float> elements) {
+Tensor Vector(const std::vector<float>& elements) {
   return *Tensor::Of<float>({static_cast<int64_t>(elements.size())}, elements);
 }
 Tensor Vectors(const std::vector<std::vector<float>>& vectors) {
@@ -103,7 +103,7 @@ ModelProto Reversing() {
   GraphProto* graph = model.mutable_graph();
   onnx::TensorProto zero = MakeTensor("zero", kInt64, {});
   zero.add_int64_data(0);
-  *graph->add_initializer() = zero;
+  *graph->add_initializer() = std::move(zero);
   AddNode(graph, "SequenceInsert", {"x", "e", "zero"}, {"y"}, "insert");
   return model;
 }

@@ -58,6 +58,7 @@ TEST(SessionTest, AnObserverThatThrowsEndsTheRunAndNotTheSession) {
   const auto session = Load(bytes);
   ASSERT_TRUE(session.ok()) << session.status();
   RunOptions throwing;
+  // NOLINTNEXTLINE(bugprone-std-exception-baseclass): an observer may throw anything.
   throwing.observer = [](absl::string_view, const Tensor&) { throw 42; };
   EXPECT_EQ(session->Run(Inputs(), throwing).status().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(session->Run(Inputs()).status(), absl::OkStatus());

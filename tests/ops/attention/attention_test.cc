@@ -31,14 +31,14 @@ struct Case {
   DataType type = DataType::kFloat;
 };
 
-Tensor RandomBools(std::vector<int64_t> shape, std::mt19937& generator) {
-  return RandomInts(DataType::kBool, std::move(shape), generator, 0, 1);
+Tensor RandomBools(const std::vector<int64_t>& shape, std::mt19937& generator) {
+  return RandomInts(DataType::kBool, shape, generator, 0, 1);
 }
 
 OpTester Build(const Case& c, std::mt19937& generator) {
   OpTester op("Attention", 25);
-  auto floats = [&](std::vector<int64_t> shape) {
-    return Converted(RandomFloats(std::move(shape), generator), c.type);
+  auto floats = [&](const std::vector<int64_t>& shape) {
+    return Converted(RandomFloats(shape, generator), c.type);
   };
   if (c.merged) {
     op.Attribute("q_num_heads", c.query_heads).Attribute("kv_num_heads", c.kv_heads);
@@ -230,9 +230,9 @@ TEST(AttentionTest, BitsDependOnTheRowAlone) {
 }
 
 TEST(AttentionTest, ErrorsSayWhatIsWrong) {
-  auto floats = [](std::vector<int64_t> shape) {
+  auto floats = [](const std::vector<int64_t>& shape) {
     std::mt19937 generator(1);
-    return RandomFloats(std::move(shape), generator);
+    return RandomFloats(shape, generator);
   };
   const Tensor x = floats({1, 2, 3, 4});
   const Tensor flat = floats({1, 3, 8});

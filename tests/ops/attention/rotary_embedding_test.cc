@@ -61,9 +61,9 @@ TEST(RotaryEmbeddingTest, PairsAreHalvesOrNeighbors) {
 }
 
 TEST(RotaryEmbeddingTest, ErrorsSayWhatIsWrong) {
-  auto floats = [](std::vector<int64_t> shape) {
+  auto floats = [](const std::vector<int64_t>& shape) {
     std::mt19937 generator(1);
-    return RandomFloats(std::move(shape), generator);
+    return RandomFloats(shape, generator);
   };
   const Tensor x = floats({1, 2, 3, 4});
   const Tensor cache = floats({9, 2});

@@ -24,8 +24,8 @@ struct Sizes {
 OpTester Random(const Sizes& s, const std::string& activation, std::mt19937& generator,
                 DataType type = DataType::kFloat) {
   OpTester op("CausalConvWithState", 1, "com.microsoft");
-  const auto random = [&](std::vector<int64_t> shape) {
-    return Converted(RandomFloats(std::move(shape), generator), type);
+  const auto random = [&](const std::vector<int64_t>& shape) {
+    return Converted(RandomFloats(shape, generator), type);
   };
   const auto shape = [&](int64_t length) {
     return s.channels_last ? std::vector<int64_t>{s.batch, length, s.channels}

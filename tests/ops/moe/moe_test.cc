@@ -29,8 +29,8 @@ struct Form {
   int64_t experts = 5;
 };
 
-Tensor Codes(Ints shape, std::mt19937& generator) {
-  return RandomInts(DataType::kUint8, std::move(shape), generator, 0, 255);
+Tensor Codes(const Ints& shape, std::mt19937& generator) {
+  return RandomInts(DataType::kUint8, shape, generator, 0, 255);
 }
 
 // The inputs of a layer with codes, but for the zero points.

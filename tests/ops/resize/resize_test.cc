@@ -25,30 +25,30 @@ Tensor Vector(const Ints& values) {
   return Make<int64_t>({count}, values);
 }
 
-OpTester ByScales(Tensor x, Floats scales, int opset = 19) {
+OpTester ByScales(Tensor x, const Floats& scales, int opset = 19) {
   OpTester op("Resize", opset);
-  op.Input(std::move(x)).NoInput().Input(Vector(std::move(scales)));
+  op.Input(std::move(x)).NoInput().Input(Vector(scales));
   return op;
 }
 
-OpTester BySizes(Tensor x, Ints sizes) {
+OpTester BySizes(Tensor x, const Ints& sizes) {
   OpTester op("Resize", 19);
-  op.Input(std::move(x)).NoInput().NoInput().Input(Vector(std::move(sizes)));
+  op.Input(std::move(x)).NoInput().NoInput().Input(Vector(sizes));
   return op;
 }
 
-OpTester Crop(Tensor x, Tensor roi, Ints sizes) {
+OpTester Crop(Tensor x, Tensor roi, const Ints& sizes) {
   OpTester op("Resize", 19);
   op.Attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
   op.Attribute("extrapolation_value", 9.0f);
-  op.Input(std::move(x)).Input(std::move(roi)).NoInput().Input(Vector(std::move(sizes)));
+  op.Input(std::move(x)).Input(std::move(roi)).NoInput().Input(Vector(sizes));
   return op;
 }
 
-void ExpectVector(const OpTester& op, Floats expected) {
+void ExpectVector(const OpTester& op, const Floats& expected) {
   const auto result = op.Reference();
   ASSERT_TRUE(result.ok()) << result.status();
-  ExpectClose((*result)[0], Vector(std::move(expected)), 4 * kEpsilon);
+  ExpectClose((*result)[0], Vector(expected), 4 * kEpsilon);
 }
 
 // PyTorch and ONNX Runtime copy then; cubic interpolation alone obeys the scale.

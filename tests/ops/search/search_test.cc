@@ -12,8 +12,8 @@ namespace attnrun::testing {
 namespace {
 
 // Few distinct values, so that many are equal, and some NaN.
-Tensor Ties(std::vector<int64_t> shape, std::mt19937& generator) {
-  Tensor x = RandomInts(DataType::kFloat, std::move(shape), generator, -3, 3);
+Tensor Ties(const std::vector<int64_t>& shape, std::mt19937& generator) {
+  Tensor x = RandomInts(DataType::kFloat, shape, generator, -3, 3);
   for (int64_t i = 0; i < x.num_elements(); ++i) {
     if (generator() % 200 == 0) x.mutable_data<float>()[i] = NAN;
   }

@@ -64,9 +64,10 @@ TEST(StringSplitTest, CutsAtDelimiters) {
   ExpectResult(empty, Make<std::string>({2, 0, 0}, {}));
 }
 
-OpTester Normalizer(Texts x, Texts stop_words, const std::string& action, bool case_matters) {
+OpTester Normalizer(const Texts& x, Texts stop_words, const std::string& action,
+                    bool case_matters) {
   OpTester op("StringNormalizer", 10);
-  op.Input(Vector(std::move(x))).Attribute("stopwords", std::move(stop_words));
+  op.Input(Vector(x)).Attribute("stopwords", std::move(stop_words));
   op.Attribute("case_change_action", action);
   op.Attribute("is_case_sensitive", int64_t{case_matters});
   return op;

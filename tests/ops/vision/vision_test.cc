@@ -127,9 +127,9 @@ TEST(DeformConvTest, ReadsBesideThePlacesOfTaps) {
   EXPECT_THAT(ErrorOf(wrong), HasSubstr("expected offset of shape [1,2,1,2]"));
 }
 
-OpTester Center(Ints shape, Ints axes) {
+OpTester Center(const Ints& shape, Ints axes) {
   OpTester op("CenterCropPad", 18);
-  op.Input(Make<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})).Input(Vector(std::move(shape)));
+  op.Input(Make<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})).Input(Vector(shape));
   op.Attribute("axes", std::move(axes));
   return op;
 }

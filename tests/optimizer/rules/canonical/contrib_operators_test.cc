@@ -16,11 +16,11 @@ constexpr int64_t kWidth = 8;
 
 // Scaled so that products are of order 1. A name always gives the same numbers, because graphs are
 // built twice.
-Value* Weight(GraphBuilder& b, const std::string& name, std::vector<int64_t> shape) {
+Value* Weight(GraphBuilder& b, const std::string& name, const std::vector<int64_t>& shape) {
   std::seed_seq seed(name.begin(), name.end());
   std::mt19937 generator(seed);
   const float scale = shape.size() > 1 ? 0.35F : 0.5F;
-  return b.Constant(name, RandomFloats(std::move(shape), generator, scale));
+  return b.Constant(name, RandomFloats(shape, generator, scale));
 }
 
 Value* Tokens(GraphBuilder& b, const char* name = "x", int64_t width = kWidth) {

@@ -17,9 +17,9 @@ Value* IntsOf(GraphBuilder& b, std::initializer_list<int64_t> numbers) {
   return b.Constant("ints", {static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-Value* Random(GraphBuilder& b, std::vector<int64_t> shape, int seed = 7) {
+Value* Random(GraphBuilder& b, const std::vector<int64_t>& shape, int seed = 7) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator, 0.25F));
+  return b.Constant("w", RandomFloats(shape, generator, 0.25F));
 }
 
 Value* Image(GraphBuilder& b, const char* name = "x") {

@@ -11,15 +11,15 @@ namespace {
 // Sums of up to 36 products, whose factors are rounded once more.
 constexpr double kTolerance = 96 * kEpsilon;
 
-Value* Random(GraphBuilder& b, std::vector<int64_t> shape, int seed) {
+Value* Random(GraphBuilder& b, const std::vector<int64_t>& shape, int seed) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator));
+  return b.Constant("w", RandomFloats(shape, generator));
 }
 
 // Numbers from 0.5 on.
-Value* Positive(GraphBuilder& b, std::vector<int64_t> shape, int seed) {
+Value* Positive(GraphBuilder& b, const std::vector<int64_t>& shape, int seed) {
   std::mt19937 generator(seed);
-  Tensor tensor = RandomFloats(std::move(shape), generator);
+  Tensor tensor = RandomFloats(shape, generator);
   for (float& x : absl::MakeSpan(tensor.mutable_data<float>(), tensor.num_elements())) {
     x = 0.5F + std::abs(x);
   }

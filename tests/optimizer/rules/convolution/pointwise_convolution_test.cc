@@ -14,9 +14,9 @@ const AttributeMap& Swap() {
   return swap;
 }
 
-Value* Random(GraphBuilder& b, std::vector<int64_t> shape, int seed = 7) {
+Value* Random(GraphBuilder& b, const std::vector<int64_t>& shape, int seed = 7) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator));
+  return b.Constant("w", RandomFloats(shape, generator));
 }
 
 Value* Convolution(GraphBuilder& b, Value* x, AttributeMap attributes = {}, int seed = 7) {

@@ -85,8 +85,8 @@ class Mixture {
   }
 
  private:
-  Value* Random(std::vector<int64_t> shape) {
-    return b_.Constant("w", RandomFloats(std::move(shape), generator_, 0.4F));
+  Value* Random(const std::vector<int64_t>& shape) {
+    return b_.Constant("w", RandomFloats(shape, generator_, 0.4F));
   }
 
   bool TokensFirst() const { return s_.set_again && !s_.script; }

@@ -16,9 +16,9 @@ constexpr double kTolerance = 32 * kEpsilon;
 
 using Dims = std::initializer_list<DimSpec>;
 
-Value* Weight(GraphBuilder& b, std::vector<int64_t> shape, int seed = 7) {
+Value* Weight(GraphBuilder& b, const std::vector<int64_t>& shape, int seed = 7) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator));
+  return b.Constant("w", RandomFloats(shape, generator));
 }
 
 Value* Einsum(GraphBuilder& b, const std::string& equation, std::vector<Value*> operands) {

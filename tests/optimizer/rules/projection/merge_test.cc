@@ -20,9 +20,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Tensor Weight(int seed, std::vector<int64_t> shape = {8, 8}) {
+Tensor Weight(int seed, const std::vector<int64_t>& shape = {8, 8}) {
   std::mt19937 generator(seed);
-  return RandomFloats(std::move(shape), generator, 0.35F);
+  return RandomFloats(shape, generator, 0.35F);
 }
 
 Value* Attend(GraphBuilder& b, Value* q, Value* k, Value* v) {

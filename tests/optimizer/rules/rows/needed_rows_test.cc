@@ -21,9 +21,9 @@ constexpr float kWeightScale = 0.35F;
 // Sums of 8 products, through two layers of products and a Softmax.
 constexpr double kTolerance = 256 * kEpsilon;
 
-Value* Weight(GraphBuilder& b, int seed, std::vector<int64_t> shape = {kWidth, kWidth}) {
+Value* Weight(GraphBuilder& b, int seed, const std::vector<int64_t>& shape = {kWidth, kWidth}) {
   std::mt19937 generator(seed);
-  return b.Constant("w", RandomFloats(std::move(shape), generator, kWeightScale));
+  return b.Constant("w", RandomFloats(shape, generator, kWeightScale));
 }
 Value* Product(GraphBuilder& b, Value* x, int seed) { return b.Op("MatMul", {x, Weight(b, seed)}); }
 

@@ -17,9 +17,9 @@ using Extents = std::vector<int64_t>;
 // Sums of at most 12 products.
 constexpr double kTolerance = 16 * kEpsilon;
 
-Value* Weight(GraphBuilder& b, std::vector<int64_t> shape) {
+Value* Weight(GraphBuilder& b, const std::vector<int64_t>& shape) {
   std::mt19937 generator(7);
-  return b.Constant("w", RandomFloats(std::move(shape), generator));
+  return b.Constant("w", RandomFloats(shape, generator));
 }
 
 TEST(SinkViewsTest, AViewMovesAfterTheProduct) {
