@@ -115,7 +115,9 @@ absl::StatusOr<std::unique_ptr<const Bf16Conv>> Bf16Conv::Make(const ConvWeights
   const bool is_int8 = context.precision == Precision::kInt8;
   KernelContext rounded = context;
   if (is_int8) rounded.precision = Precision::kBfloat16;
-  const WeightFormat format = FormatFor(rounded.precision, DataType::kFloat);
+  const DataType stored =
+      context.constants.size() > 1 ? context.constants[1].type() : DataType::kFloat;
+  const WeightFormat format = FormatFor(rounded.precision, stored);
   const int64_t features = weights.features / weights.groups;
   const int64_t depth = weights.channels * weights.taps;
   if (format != WeightFormat::kBfloat16Tiles || features < kFewFeatures || depth == 0) {
@@ -129,7 +131,7 @@ absl::StatusOr<std::unique_ptr<const Bf16Conv>> Bf16Conv::Make(const ConvWeights
                                               weights.channels, weights.taps);
     ATTNRUN_ASSIGN_OR_RETURN(
         std::shared_ptr<const PackedMatrix> packed,
-        PackedMatrix::Pack(MatrixView{rows.data(), depth, features, 1, depth}, rounded));
+        PackedMatrix::Pack(MatrixView{rows.data(), depth, features, 1, depth}, rounded, stored));
     conv->weights_.push_back(std::move(packed));
   }
   return conv;

@@ -26,9 +26,10 @@ struct ConvWeights {
   int64_t groups;
 };
 
-// Convolutions with constant weights in bf16 on AMX, if the precision asked for is bf16 or int8:
-// the windows of the rounded image, whose channels are last, are the rows of a matrix, which is
-// written some rows at a time as the product asks for them. Safe to call from many threads.
+// Convolutions with constant weights in bf16 on AMX, if the precision asked for is bf16 or int8, or
+// the weights are stored as bfloat16: the windows of the rounded image, whose channels are last,
+// are the rows of a matrix, which is written some rows at a time as the product asks for them. Safe
+// to call from many threads.
 class Bf16Conv {
  public:
   // Null on other processors, for other precisions, and for groups of few features, which other

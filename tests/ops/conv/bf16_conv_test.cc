@@ -138,6 +138,21 @@ TEST_P(Bf16ConvTest, AnInfiniteElementOnlyAffectsItsWindows) {
   }
 }
 
+TEST(Bf16ConvOfStoredWeightsTest, RoundsWithoutBeingAsked) {
+  if (!ops::ThisCpu().amx_bf16) GTEST_SKIP() << "needs AMX";
+  const Case c = {"Conv", {1, 40, 20, 20}, {33, 40, 3, 3}};
+  const Operands operands = Random(c);
+  const auto run = [&](Precision precision) {
+    OpTester op = Tester(c).In(precision);
+    for (const Tensor& tensor : {operands.x, operands.w, operands.bias}) {
+      op.Constant(Converted(tensor, DataType::kBfloat16));
+    }
+    return op.Kernel().value()[0];
+  };
+  ExpectClose(run(Precision::kFloat32), run(Precision::kBfloat16), 0);
+  EXPECT_EQ(run(Precision::kFloat32).type(), DataType::kBfloat16);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Bf16ConvTest,
     ::testing::Values(
