@@ -63,19 +63,22 @@ class BlockRow {
   int64_t used_ = 0;
 };
 
+void Round(const float* x, int64_t count, uint16_t* to) { NarrowToBf16(x, count, to); }
+void Round(const uint16_t* x, int64_t count, uint16_t* to) { std::copy_n(x, count, to); }
+
 // Rounds x [positions, groups, channels] to [groups, positions, channels].
-void RoundImages(const float* x, int64_t positions, int64_t groups, int64_t channels,
-                 uint16_t* to) {
+template <typename T>
+void RoundImages(const T* x, int64_t positions, int64_t groups, int64_t channels, uint16_t* to) {
   constexpr int64_t kPiece = 1 << 14;
   const int64_t run = groups == 1 ? kPiece : channels;
   const int64_t runs = DivCeil(positions * groups * channels, run);
   ParallelFor(runs, DivCeil(kPiece, run), [&](int64_t begin, int64_t end) {
     if (groups == 1) {
       const int64_t last = std::min(end * run, positions * channels);
-      return NarrowToBf16(x + begin * run, last - begin * run, to + begin * run);
+      return Round(x + begin * run, last - begin * run, to + begin * run);
     }
     for (int64_t i = begin; i < end; ++i) {
-      NarrowToBf16(x + i * run, run, to + (i % groups * positions + i / groups) * run);
+      Round(x + i * run, run, to + (i % groups * positions + i / groups) * run);
     }
   });
 }
@@ -167,7 +170,12 @@ void Bf16Conv::Multiply(const ConvShape& shape, const uint16_t* x, IndexRange ra
         [&](const AmxSums& sums) {
           SumsBlock block = BlockOf(sums, AfterRounding(epilogue));
           block.residual_first = ending.residual_first;
-          block.c = ending.y + sums.row * shape.m + first + sums.column;
+          const int64_t at = sums.row * shape.m + first + sums.column;
+          if (ending.rounded_y != nullptr) {
+            block.bf16_c = ending.rounded_y + at;
+          } else {
+            block.c = ending.y + at;
+          }
           block.ldc = shape.m;
           return block;
         });
@@ -175,14 +183,25 @@ void Bf16Conv::Multiply(const ConvShape& shape, const uint16_t* x, IndexRange ra
 }
 
 absl::Status Bf16Conv::Run(const ConvShape& shape, const ChannelsLastOperands& operands,
-                           Allocator& allocator) const {
-  const int64_t elements = shape.n * shape.input_size * shape.c;
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor x, Tensor::Allocate(DataType::kBfloat16, {elements}, allocator));
-  RoundImages(operands.x, shape.n * shape.input_size, shape.group, shape.c / shape.group,
-              x.mutable_data<uint16_t>());
-  Multiply(
-      shape, x.data<uint16_t>(), {0, shape.n * shape.output_size},
-      {operands.bias, operands.residual, operands.residual_first, operands.activation, operands.y});
+                           const RoundedImages& rounded, Allocator& allocator) const {
+  const int64_t positions = shape.n * shape.input_size;
+  const int64_t channels = shape.c / shape.group;
+  const uint16_t* images = rounded.x;
+  Tensor x;
+  if (rounded.x == nullptr || shape.group > 1) {
+    ATTNRUN_ASSIGN_OR_RETURN(
+        x, Tensor::Allocate(DataType::kBfloat16, {positions, shape.c}, allocator));
+    auto* const to = x.mutable_data<uint16_t>();
+    if (rounded.x != nullptr) {
+      RoundImages(rounded.x, positions, shape.group, channels, to);
+    } else {
+      RoundImages(operands.x, positions, shape.group, channels, to);
+    }
+    images = to;
+  }
+  Multiply(shape, images, {0, shape.n * shape.output_size},
+           {operands.bias, operands.residual, operands.residual_first, operands.activation,
+            operands.y, rounded.y});
   return absl::OkStatus();
 }
 

@@ -26,6 +26,12 @@ struct ConvWeights {
   int64_t groups;
 };
 
+// Images in bf16 in place of those of the operands, or null.
+struct RoundedImages {
+  const uint16_t* x = nullptr;
+  uint16_t* y = nullptr;
+};
+
 // Convolutions with constant weights in bf16 on AMX, if the precision asked for is bf16 or int8, or
 // the weights are stored as bfloat16: the windows of the rounded image, whose channels are last,
 // are the rows of a matrix, which is written some rows at a time as the product asks for them. Safe
@@ -40,7 +46,7 @@ class Bf16Conv {
   // Scratch space comes from `allocator`; an interrupted run returns early and leaves y unfinished.
   // Precondition: y has elements.
   absl::Status Run(const ConvShape& shape, const ChannelsLastOperands& operands,
-                   Allocator& allocator) const;
+                   const RoundedImages& rounded, Allocator& allocator) const;
   // As above, for images whose channels come first.
   absl::Status Run(const ConvShape& shape, const TiledConv::Operands& operands,
                    Allocator& allocator) const;
@@ -55,6 +61,8 @@ class Bf16Conv {
     bool residual_first = false;
     Activation activation = {};
     float* y = nullptr;
+    // Rounded, in place of `y`, if it is not null.
+    uint16_t* rounded_y = nullptr;
   };
 
   Bf16Conv() = default;

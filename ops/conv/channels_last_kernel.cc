@@ -38,9 +38,14 @@ class ChannelsLastKernel final : public Kernel {
     return weights_.bf16 != nullptr ? Precision::kBfloat16 : Precision::kFloat32;
   }
 
+  bool can_store_bf16() const override { return weights_.bf16 != nullptr; }
+  bool rounds_input(int i) const override {
+    return i == ChannelsLastConv::kX && weights_.bf16 != nullptr;
+  }
+
   bool Accepts(const OpContext& context) const override {
-    const DataType type = context.input(ChannelsLastConv::kX).type();
-    for (int i = 0; i < context.num_inputs(); ++i) {
+    const DataType type = TypeOf(context);
+    for (int i = 1; i < context.num_inputs(); ++i) {
       if (context.has_input(i) && context.input(i).type() != type) return false;
     }
     if (!IsFloatOrHalf(type)) return false;
@@ -53,23 +58,36 @@ class ChannelsLastKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, op_.Resolve(context));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor x,
-                             ToFloat(context.input(ChannelsLastConv::kX), allocator));
+    const Tensor& x = context.input(ChannelsLastConv::kX);
+    const DataType type = TypeOf(context);
+    RoundedImages rounded;
+    Tensor floats;
+    if (x.type() != type) {
+      rounded.x = x.data<uint16_t>();
+    } else {
+      ATTNRUN_ASSIGN_OR_RETURN(floats, ToFloat(x, allocator));
+    }
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor bias, FloatsOf(context, ChannelsLastConv::kBias));
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor residual, FloatsOf(context, ChannelsLastConv::kResidual));
-    ATTNRUN_ASSIGN_OR_RETURN(
-        FloatOutput y, FloatOutput::Allocate(context, 0, context.input(ChannelsLastConv::kX).type(),
-                                             ChannelsLastConv::OutputOf(shape)));
-    if (y.num_elements() == 0) return absl::OkStatus();
-    const ChannelsLastOperands operands = {
-        .x = x.data<float>(),
+    ChannelsLastOperands operands = {
+        .x = floats.defined() ? floats.data<float>() : nullptr,
         .bias = bias.defined() ? bias.data<float>() : nullptr,
         .residual = residual.defined() ? residual.data<float>() : nullptr,
         .residual_first = op_.residual_first(),
         .activation = op_.activation(),
-        .y = y.data()};
+        .y = nullptr};
+    const Shape output = ChannelsLastConv::OutputOf(shape);
+    if (context.stores_bf16() && type == DataType::kFloat) {
+      ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kBfloat16, output));
+      if (y->num_elements() == 0) return absl::OkStatus();
+      rounded.y = y->mutable_data<uint16_t>();
+      return weights_.bf16->Run(shape, operands, rounded, allocator);
+    }
+    ATTNRUN_ASSIGN_OR_RETURN(FloatOutput y, FloatOutput::Allocate(context, 0, type, output));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    operands.y = y.data();
     if (weights_.bf16 != nullptr) {
-      ATTNRUN_RETURN_IF_ERROR(weights_.bf16->Run(shape, operands, allocator));
+      ATTNRUN_RETURN_IF_ERROR(weights_.bf16->Run(shape, operands, rounded, allocator));
     } else if (weights_.gemm != nullptr) {
       ATTNRUN_RETURN_IF_ERROR(weights_.gemm->Run(shape, operands, allocator));
     } else {
@@ -85,6 +103,13 @@ class ChannelsLastKernel final : public Kernel {
   }
 
  private:
+  // The type that X is declared as: its producer may have rounded floats.
+  static DataType TypeOf(const OpContext& context) {
+    const DataType type = context.input(ChannelsLastConv::kX).type();
+    const bool rounded = context.is_rounded(ChannelsLastConv::kX) && type == DataType::kBfloat16;
+    return rounded ? DataType::kFloat : type;
+  }
+
   // Input i as floats; undefined if it is left out.
   static absl::StatusOr<Tensor> FloatsOf(const OpContext& context, int i) {
     if (!context.has_input(i)) return absl::StatusOr<Tensor>(absl::in_place);

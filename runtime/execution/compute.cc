@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/compute.h"
 
+#include <iterator>
+
 #include "core/exceptions.h"
 #include "core/status.h"
+#include "ops/tensors/float_operands.h"
 
 namespace attnrun::exec {
 namespace {
@@ -12,6 +15,15 @@ absl::Status MakeDense(absl::Span<Tensor> inputs, Allocator& allocator) {
     if (!input.is_dense()) {
       ATTNRUN_ASSIGN_OR_RETURN(input, input.Dense(allocator));
     }
+  }
+  return absl::OkStatus();
+}
+
+// The reference takes values that their producers rounded as the floats that they are declared as.
+absl::Status WidenRounded(absl::Span<Tensor> inputs, const ops::OpContext& context) {
+  for (int i = 0; i < std::ssize(inputs); ++i) {
+    if (!context.is_rounded(i) || inputs[i].type() != DataType::kBfloat16) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], ops::ToFloat(inputs[i], context.allocator()));
   }
   return absl::OkStatus();
 }
@@ -27,6 +39,7 @@ absl::StatusOr<bool> KernelOrReference(const Step& step, absl::Span<Tensor> inpu
     return true;
   }
   ATTNRUN_RETURN_IF_ERROR(MakeDense(inputs, context.allocator()));
+  ATTNRUN_RETURN_IF_ERROR(WidenRounded(inputs, context));
   ATTNRUN_RETURN_IF_ERROR(step.op->Reference(context));
   return false;
 }

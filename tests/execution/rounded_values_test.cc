@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,13 +19,14 @@
 namespace attnrun::testing {
 namespace {
 
-// A graph in bf16, with one input x [n, 64].
+// A graph in bf16, with one input x, [n, 64] or of another shape.
 class InBf16 {
  public:
   // `make` adds the rest of the graph.
-  explicit InBf16(absl::FunctionRef<void(GraphBuilder&, Value*)> make) {
+  explicit InBf16(absl::FunctionRef<void(GraphBuilder&, Value*)> make,
+                  std::initializer_list<DimSpec> shape = {"n", 64}) {
     GraphBuilder b;
-    make(b, b.Input("x", DataType::kFloat, {"n", 64}));
+    make(b, b.Input("x", DataType::kFloat, shape));
     graph_ = b.Build().value();
     EXPECT_TRUE(opt::Optimize(*graph_, {}).ok());
     plan_ = exec::Plan::Make(*graph_, exec::KernelOptions{Precision::kBfloat16}).value();
@@ -104,6 +106,26 @@ TEST(RoundedValuesTest, AreThoseThatEveryReaderRounds) {
   for (const exec::Step& step : shows.plan().steps()) EXPECT_FALSE(step.stores_bf16);
 }
 
+// A convolution of 2 groups between pointwise ones, as in a ResNet. With `shows_hidden` its input
+// and its output are outputs as well.
+InBf16 Bottleneck(bool shows_hidden) {
+  const auto make = [&](GraphBuilder& b, Value* x) {
+    std::mt19937 generator(7);
+    const auto conv = [&](Value* in, std::vector<int64_t> shape, AttributeMap attributes) {
+      return b.Op("Conv", {in, b.Constant("w", RandomFloats(shape, generator))}, attributes);
+    };
+    Value* reduced = b.Op("Relu", {conv(x, {64, 24, 1, 1}, {})});
+    Value* wide =
+        b.Op("Relu", {conv(reduced, {64, 32, 3, 3},
+                           {{"pads", std::vector<int64_t>(4, 1)}, {"group", int64_t{2}}})});
+    b.Output(conv(wide, {24, 64, 1, 1}, {}));
+    for (Value* value : {reduced, wide}) {
+      if (shows_hidden) b.Output(value);
+    }
+  };
+  return InBf16(make, {"n", 24, "h", "w"});
+}
+
 void ExpectSameBits(const Tensor& rounded, const Tensor& kept) {
   ASSERT_EQ(rounded.type(), DataType::kFloat);
   ASSERT_EQ(rounded.shape(), kept.shape());
@@ -114,6 +136,16 @@ TEST(RoundedValuesTest, ChangeNoBit) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({37, 64}, generator);
   ExpectSameBits(TwoLayers(false).Run(x), TwoLayers(true).Run(x));
+}
+
+TEST(RoundedValuesTest, OfConvolutionsChangeNoBit) {
+  std::mt19937 generator(Seed());
+  const InBf16 hides = Bottleneck(false);
+  int rounded = 0;
+  for (const exec::Step& step : hides.plan().steps()) rounded += step.stores_bf16 ? 1 : 0;
+  EXPECT_EQ(rounded, ops::ThisCpu().amx_bf16 ? 2 : 0);
+  const Tensor x = RandomFloats({2, 24, 13, 11}, generator);
+  ExpectSameBits(hides.Run(x), Bottleneck(true).Run(x));
 }
 
 TEST(RoundedValuesTest, OfAttentionChangeNoBit) {
