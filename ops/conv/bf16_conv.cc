@@ -99,17 +99,6 @@ void RoundTransposed(const float* x, int64_t channels, int64_t positions, uint16
   });
 }
 
-// y[column][row] = rows[row][column] for a product [count, features], `stride` floats between
-// columns.
-void StoreTransposed(const float* rows, int64_t count, int64_t features, float* y, int64_t stride) {
-  constexpr int64_t kAtOnce = 64;
-  ParallelFor(DivCeil(count, kAtOnce), 1, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kAtOnce;
-    TransposeTile(rows + first * features, std::min(end * kAtOnce, count) - first, features,
-                  features, y + first, stride);
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Bf16Conv>> Bf16Conv::Make(const ConvWeights& weights,
@@ -232,7 +221,7 @@ absl::Status Bf16Conv::Run(const ConvShape& shape, const TiledConv::Operands& op
       ending.bias = operands.bias;
       ending.y = product.mutable_data<float>();
       Multiply(one, x.data<uint16_t>(), {at, at + count}, ending);
-      StoreTransposed(ending.y, count, shape.m, y + at, shape.output_size);
+      StoreFeatures(ending.y, count, shape.m, y + at, shape.output_size);
     }
   }
   return absl::OkStatus();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "core/div_ceil.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "core/status.h"
 #include "ops/tensors/float_rows.h"
 #include "ops/tensors/transpose_tile.h"
@@ -89,6 +91,15 @@ void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t fro
                     reinterpret_cast<const char*>(from + column), from_stride * kSize,
                     reinterpret_cast<char*>(to + column * to_stride), to_stride * kSize);
   }
+}
+
+void StoreFeatures(const float* rows, int64_t count, int64_t features, float* y, int64_t stride) {
+  constexpr int64_t kAtOnce = 64;
+  ParallelFor(DivCeil(count, kAtOnce), 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kAtOnce;
+    TransposeTile(rows + first * features, std::min(end * kAtOnce, count) - first, features,
+                  features, y + first, stride);
+  });
 }
 
 void GatherWeights(const ConvTiling& t, const float* w, int64_t block, int64_t call, float* to) {

@@ -26,6 +26,10 @@ void GatherWeights(const ConvTiling& tiling, const float* w, int64_t block, int6
 void TransposeTile(const float* from, int64_t rows, int64_t columns, int64_t from_stride, float* to,
                    int64_t to_stride);
 
+// y[feature][position] = rows[position][feature] for a product [count, features], on all threads;
+// the positions of a feature are adjacent in y, and features `stride` floats apart.
+void StoreFeatures(const float* rows, int64_t count, int64_t features, float* y, int64_t stride);
+
 // The primitive of a tile's first call, and that of the calls that add to it (null if there are
 // none).
 using TilePrimitives = std::array<std::shared_ptr<const ConvPrimitive>, 2>;

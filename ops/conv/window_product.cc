@@ -5,9 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/div_ceil.h"
 #include "core/interrupt.h"
-#include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv_tiles.h"
 #include "ops/gemm/gemm.h"
@@ -95,22 +93,11 @@ class GroupProduct {
       Epilogue epilogue;
       epilogue.bias = bias_;
       Gemm(rows, weights_, product, weights_.columns(), epilogue);
-      StoreFeatures(product, begin, count);
+      StoreFeatures(product, count, weights_.columns(), y_ + begin, windows_.rows);
     }
   }
 
  private:
-  // y[feature][begin + i] = product[i][feature].
-  void StoreFeatures(const float* product, int64_t begin, int64_t count) const {
-    constexpr int64_t kAtOnce = 64;
-    const int64_t features = weights_.columns();
-    ParallelFor(DivCeil(count, kAtOnce), 1, [&](int64_t first, int64_t end) {
-      const int64_t last = std::min(end * kAtOnce, count);
-      TransposeTile(product + first * kAtOnce * features, last - first * kAtOnce, features,
-                    features, y_ + begin + first * kAtOnce, windows_.rows);
-    });
-  }
-
   const MatrixView windows_;
   const PackedMatrix& weights_;
   const float* const bias_;
