@@ -19,7 +19,8 @@
 //                                        y [N,M,H,W]
 //
 // A Conv that projects each element by itself becomes an attnrun.Linear. A Reshape of the positions
-// alone has both forms, so that tokens [N, H W, C] that are convolved need no Transpose.
+// alone has both forms, so that tokens [N, H W, C] that are convolved need no Transpose; and
+// convolutions along a single axis, on [N, C, L], do.
 //
 // Each node that has both forms gets one of them, and a value that is written in one layout and
 // read in the other is transposed once. The choice that moves fewest elements is the minimum cut of

@@ -283,6 +283,26 @@ constexpr NamedForm kForms[] = {
     {"MaxPool", PoolForm},     {"AveragePool", PoolForm},
 };
 
+// True for a Conv along a single axis, unless it has few features in a group, as in vocoders: the
+// kernel for these computes vectors of positions. Depthwise ones have vectors of channels.
+bool SuitsChannelsLast(const Node& node) {
+  constexpr int64_t kFewFeatures = 32;
+  const Value* w = node.input(1);
+  if (node.op_type() != "Conv" || w == nullptr || !w->is_constant()) return false;
+  const Tensor& weight = *w->constant();
+  const auto group = AttributeOr<int64_t>(node, "group", 1);
+  if (group < 1 || weight.rank() == 0) return false;
+  return group == weight.dim(0) || weight.dim(0) / group > kFewFeatures;
+}
+
+// True if all inputs but one are constants. Other nodes on values with three axes are the many of
+// transformers, which have little to do with convolutions.
+bool HasOneOperand(const Node& node) {
+  return absl::c_count_if(node.inputs(), [](const Value* input) {
+           return input != nullptr && !input->is_constant();
+         }) == 1;
+}
+
 }  // namespace
 
 std::optional<ImageForm> ImageFormOf(const Node& node, Facts& facts) {
@@ -290,11 +310,13 @@ std::optional<ImageForm> ImageFormOf(const Node& node, Facts& facts) {
   const ops::OpTraits& traits = ops::TraitsOf(node);
   if (traits.elementwise) {
     const int rank = facts.RankOf(node.output(0));
-    return rank == 4 ? ElementwiseForm(node, rank, facts) : std::nullopt;
+    const bool is_line = rank == 3 && HasOneOperand(node);
+    return rank == 4 || is_line ? ElementwiseForm(node, rank, facts) : std::nullopt;
   }
   if (!node.domain().empty()) return std::nullopt;
   if (node.op_type() == "Reshape") return ReshapeForm(node, facts);
   const int rank = facts.RankOf(node.input(0));
+  if (rank == 3 && SuitsChannelsLast(node)) return ConvolutionForm(node, rank, facts);
   if (rank != 4) return std::nullopt;
   if (traits.reduces) return ReductionForm(node, rank, facts);
   for (const auto& [op, of] : kForms) {

@@ -243,6 +243,21 @@ TEST(ChannelsLastTest, TokensThatAreConvolved) {
       "Reshape*2 attnrun.Conv attnrun.Linear*2");
 }
 
+// Convolutions along a single axis, as those before the encoders of Whisper and wav2vec 2.0.
+TEST(ChannelsLastTest, SoundsThatAreConvolved) {
+  const auto convolve = [](GraphBuilder& b, int64_t features) {
+    const AttributeMap pads = {{"pads", Ints({1, 1})}};
+    Value* x = b.Input("x", DataType::kFloat, {"batch", 6, "w"});
+    x = b.Op("Gelu", {b.Op("Conv", {x, Random(b, {features, 6, 3}), Random(b, {features})}, pads)});
+    x = b.Op("Gelu", {b.Op("Conv", {x, Random(b, {features, features, 3})}, pads)});
+    return b.Op("MatMul", {Swapped(b, x), Random(b, {features, 5})});
+  };
+  Expect([&](GraphBuilder& b) { return convolve(b, 40); },
+         "Transpose attnrun.Conv*2 attnrun.Linear");
+  // Few features, as in vocoders.
+  Expect([&](GraphBuilder& b) { return convolve(b, 8); }, "Conv*2 Gelu*2 Transpose attnrun.Linear");
+}
+
 // The extents of the image are read off another one.
 TEST(ChannelsLastTest, ATargetThatIsComputed) {
   Expect(
