@@ -111,8 +111,9 @@ TEST(RoundedValuesTest, AreThoseThatEveryReaderRounds) {
 InBf16 Bottleneck(bool shows_hidden) {
   const auto make = [&](GraphBuilder& b, Value* x) {
     std::mt19937 generator(7);
-    const auto conv = [&](Value* in, std::vector<int64_t> shape, AttributeMap attributes) {
-      return b.Op("Conv", {in, b.Constant("w", RandomFloats(shape, generator))}, attributes);
+    const auto conv = [&](Value* in, const std::vector<int64_t>& shape, AttributeMap attributes) {
+      return b.Op("Conv", {in, b.Constant("w", RandomFloats(shape, generator))},
+                  std::move(attributes));
     };
     Value* reduced = b.Op("Relu", {conv(x, {64, 24, 1, 1}, {})});
     Value* wide =
