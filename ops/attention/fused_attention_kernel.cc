@@ -178,12 +178,9 @@ class FusedAttentionKernel final : public Kernel {
     const Offsets offsets(shape.batch, op_.FirstPosition(shape));
     problem.query_offsets = offsets.data();
 
-    const DataType type = context.is_rounded(FusedAttention::kQuery)
-                              ? DataType::kFloat
-                              : context.input(FusedAttention::kQuery).type();
+    const DataType type = context.declared_type(FusedAttention::kQuery);
     if (context.stores_bf16() && type == DataType::kFloat && !context.wants_output(1)) {
-      ATTNRUN_ASSIGN_OR_RETURN(Tensor * halves,
-                               context.AllocateOutput(0, DataType::kBfloat16, shape.OutputShape()));
+      ATTNRUN_ASSIGN_OR_RETURN(Tensor * halves, context.AllocateRounded(shape.OutputShape()));
       problem.bf16_y = halves->mutable_data<uint16_t>();
       return StreamingAttention(problem, allocator);
     }

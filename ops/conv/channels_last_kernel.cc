@@ -44,7 +44,7 @@ class ChannelsLastKernel final : public Kernel {
   }
 
   bool Accepts(const OpContext& context) const override {
-    const DataType type = TypeOf(context);
+    const DataType type = context.declared_type(ChannelsLastConv::kX);
     for (int i = 1; i < context.num_inputs(); ++i) {
       if (context.has_input(i) && context.input(i).type() != type) return false;
     }
@@ -59,10 +59,10 @@ class ChannelsLastKernel final : public Kernel {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, op_.Resolve(context));
     const Tensor& x = context.input(ChannelsLastConv::kX);
-    const DataType type = TypeOf(context);
+    const DataType type = context.declared_type(ChannelsLastConv::kX);
     RoundedImages rounded;
     Tensor floats;
-    if (x.type() != type) {
+    if (context.is_rounded(ChannelsLastConv::kX)) {
       rounded.x = x.data<uint16_t>();
     } else {
       ATTNRUN_ASSIGN_OR_RETURN(floats, ToFloat(x, allocator));
@@ -78,7 +78,7 @@ class ChannelsLastKernel final : public Kernel {
         .y = nullptr};
     const Shape output = ChannelsLastConv::OutputOf(shape);
     if (context.stores_bf16() && type == DataType::kFloat) {
-      ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kBfloat16, output));
+      ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateRounded(output));
       if (y->num_elements() == 0) return absl::OkStatus();
       rounded.y = y->mutable_data<uint16_t>();
       return weights_.bf16->Run(shape, operands, rounded, allocator);
@@ -103,13 +103,6 @@ class ChannelsLastKernel final : public Kernel {
   }
 
  private:
-  // The type that X is declared as: its producer may have rounded floats.
-  static DataType TypeOf(const OpContext& context) {
-    const DataType type = context.input(ChannelsLastConv::kX).type();
-    const bool rounded = context.is_rounded(ChannelsLastConv::kX) && type == DataType::kBfloat16;
-    return rounded ? DataType::kFloat : type;
-  }
-
   // Input i as floats; undefined if it is left out.
   static absl::StatusOr<Tensor> FloatsOf(const OpContext& context, int i) {
     if (!context.has_input(i)) return absl::StatusOr<Tensor>(absl::in_place);

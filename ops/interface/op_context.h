@@ -57,8 +57,19 @@ class OpContext {
   // True if output 0, if it is float, should be stored as bfloat16, because all its readers round
   // it. See Kernel::can_store_bf16.
   bool stores_bf16() const { return stores_bf16_; }
+  // Makes output 0, a float, a new dense tensor that holds it rounded to bfloat16. Precondition:
+  // stores_bf16().
+  absl::StatusOr<Tensor*> AllocateRounded(absl::Span<const int64_t> shape) {
+    rounds_output_ = true;
+    return AllocateOutput(0, DataType::kBfloat16, shape);
+  }
+  bool rounds_output() const { return rounds_output_; }
   // True if input i is bfloat16 because its producer rounded a float for this reader.
-  bool is_rounded(int i) const { return (rounded_ >> i & 1) != 0; }
+  bool is_rounded(int i) const { return i < kMostRounded && (rounded_ >> i & 1) != 0; }
+  // The type of input i before that.
+  DataType declared_type(int i) const { return is_rounded(i) ? DataType::kFloat : input(i).type(); }
+  // `rounded` has a bit for each of the first kMostRounded inputs.
+  static constexpr int kMostRounded = 64;
   void set_rounding(bool stores_bf16, uint64_t rounded) {
     stores_bf16_ = stores_bf16;
     rounded_ = rounded;
@@ -80,6 +91,7 @@ class OpContext {
   SubgraphRunner* subgraphs_ = nullptr;
   bool stores_bf16_ = false;
   uint64_t rounded_ = 0;
+  bool rounds_output_ = false;
 };
 
 }  // namespace attnrun::ops

@@ -73,14 +73,13 @@ class FloatLinearKernel final : public Kernel {
   // Takes X rounded, or rounds Y, or both. Precondition: UsesTiles().
   absl::Status RunRounded(OpContext& context, const LinearShape& shape) const {
     Tensor x = context.input(Linear::kX);
-    const bool rounded = context.is_rounded(Linear::kX) && x.type() == DataType::kBfloat16;
-    const DataType declared = rounded ? DataType::kFloat : x.type();
+    const bool rounded = context.is_rounded(Linear::kX);
+    const DataType declared = context.declared_type(Linear::kX);
     const bool rounds = context.stores_bf16() && declared == DataType::kFloat;
     Tensor* halves = nullptr;
     std::optional<FloatOutput> floats;
     if (rounds) {
-      ATTNRUN_ASSIGN_OR_RETURN(halves,
-                               context.AllocateOutput(0, DataType::kBfloat16, shape.output));
+      ATTNRUN_ASSIGN_OR_RETURN(halves, context.AllocateRounded(shape.output));
     } else {
       ATTNRUN_ASSIGN_OR_RETURN(floats, FloatOutput::Allocate(context, 0, declared, shape.output));
     }

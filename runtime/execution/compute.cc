@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/compute.h"
 
-#include <bit>
-#include <cstdint>
+#include <iterator>
 
 #include "core/exceptions.h"
 #include "core/status.h"
@@ -21,11 +20,10 @@ absl::Status MakeDense(absl::Span<Tensor> inputs, Allocator& allocator) {
 }
 
 // The reference takes values that their producers rounded as the floats that they are declared as.
-absl::Status WidenRounded(const Step& step, absl::Span<Tensor> inputs, Allocator& allocator) {
-  for (uint64_t left = step.rounded; left != 0; left &= left - 1) {
-    Tensor& input = inputs[std::countr_zero(left)];
-    if (input.type() != DataType::kBfloat16) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(input, ops::ToFloat(input, allocator));
+absl::Status WidenRounded(absl::Span<Tensor> inputs, const ops::OpContext& context) {
+  for (int i = 0; i < std::ssize(inputs); ++i) {
+    if (!context.is_rounded(i)) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], ops::ToFloat(inputs[i], context.allocator()));
   }
   return absl::OkStatus();
 }
@@ -41,7 +39,7 @@ absl::StatusOr<bool> KernelOrReference(const Step& step, absl::Span<Tensor> inpu
     return true;
   }
   ATTNRUN_RETURN_IF_ERROR(MakeDense(inputs, context.allocator()));
-  ATTNRUN_RETURN_IF_ERROR(WidenRounded(step, inputs, context.allocator()));
+  ATTNRUN_RETURN_IF_ERROR(WidenRounded(inputs, context));
   ATTNRUN_RETURN_IF_ERROR(step.op->Reference(context));
   return false;
 }

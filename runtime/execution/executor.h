@@ -49,7 +49,7 @@ struct RunBuffers {
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   // Used by Execute alone.
-  std::vector<Tensor> frame;
+  std::vector<SlotTensor> frame;
 };
 
 // Runs the plan of a main graph once. `inputs` has one tensor per graph input, undefined to use its

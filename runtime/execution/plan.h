@@ -27,6 +27,13 @@ struct InputRef {
   bool last_use = false;
 };
 
+// The content of a slot in a run.
+struct SlotTensor {
+  Tensor tensor;
+  // True if it is a float that its producer rounded to bfloat16.
+  bool rounded = false;
+};
+
 // One node made ready to run.
 struct Step {
   const Node* node = nullptr;
@@ -41,7 +48,7 @@ struct Step {
   std::vector<int> outputs;
   // True if all readers of output 0 round it to bf16, so that it is stored as bf16.
   bool stores_bf16 = false;
-  // Bit i: input i comes rounded in this way.
+  // Bit i: input i comes rounded in this way, if it is a float.
   uint64_t rounded = 0;
   // Slots that no later step reads, to be freed after this step.
   std::vector<int> dead;

@@ -7,7 +7,7 @@ namespace attnrun::exec {
 namespace {
 
 // Step::rounded has a bit for each of the first inputs.
-constexpr size_t kInputs = 64;
+constexpr size_t kInputs = ops::OpContext::kMostRounded;
 
 bool Rounds(const Step& step, size_t input) {
   return step.kernel != nullptr && input < kInputs &&

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/step_run.h"
 
+#include <bit>
+
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -66,12 +68,14 @@ class StepRun {
     context.set_subgraphs(&subgraphs);
     context.set_exclusive(exclusive_);
     context.set_unwanted(unwanted_);
-    context.set_rounding(step_.stores_bf16, step_.rounded);
+    context.set_rounding(step_.stores_bf16, RoundedInputs());
     ATTNRUN_ASSIGN_OR_RETURN(by_kernel_, Compute(step_, absl::MakeSpan(inputs_), context));
     // A kernel that noticed the interrupt skipped work, so its outputs are not valid.
     ATTNRUN_RETURN_IF_ERROR(state_.interrupt.status());
     if (state_.options.profile != nullptr) AddEvent(context, begin);
     if (state_.observer) ATTNRUN_RETURN_IF_ERROR(ShowToObserver());
+    // Values that are bfloat16 in the model are not rounded.
+    if (step_.stores_bf16) frame_.SetRounded(step_.outputs[0], context.rounds_output());
     return StoreOutputs();
   }
 
@@ -89,6 +93,15 @@ class StepRun {
       exclusive_.push_back(overwrites && step_.inputs[i].last_use && inputs_[i].is_exclusive());
     }
     for (const int slot : step_.outputs) unwanted_.push_back(slot < 0);
+  }
+
+  uint64_t RoundedInputs() const {
+    uint64_t rounded = 0;
+    for (uint64_t left = step_.rounded; left != 0; left &= left - 1) {
+      const int input = std::countr_zero(left);
+      if (frame_.IsRounded(step_.inputs[input].slot)) rounded |= uint64_t{1} << input;
+    }
+    return rounded;
   }
 
   void AddEvent(const ops::OpContext& context, absl::Time begin) {

@@ -32,7 +32,7 @@ struct RunState {
 class Frame {
  public:
   // `memory` is that of an earlier frame, which need not be allocated again.
-  explicit Frame(const Plan& plan, std::vector<Tensor> memory = {})
+  explicit Frame(const Plan& plan, std::vector<SlotTensor> memory = {})
       : constants_(plan.constants()), tensors_(std::move(memory)) {
     tensors_.clear();
     tensors_.resize(plan.num_slots() - constants_.size());
@@ -40,21 +40,25 @@ class Frame {
 
   const Tensor& Get(int slot) const {
     const size_t index = slot;
-    return index < constants_.size() ? constants_[index] : tensors_[index - constants_.size()];
+    return index < constants_.size() ? constants_[index]
+                                     : tensors_[index - constants_.size()].tensor;
   }
   Tensor Take(int slot) { return std::move(Mutable(slot)); }
   void Set(int slot, Tensor tensor) { Mutable(slot) = std::move(tensor); }
+  // Not for constants.
+  bool IsRounded(int slot) const { return tensors_[slot - constants_.size()].rounded; }
+  void SetRounded(int slot, bool rounded) { tensors_[slot - constants_.size()].rounded = rounded; }
   void Clear(int slot) { Mutable(slot) = Tensor(); }
-  std::vector<Tensor> TakeMemory() {
+  std::vector<SlotTensor> TakeMemory() {
     tensors_.clear();
     return std::move(tensors_);
   }
 
  private:
-  Tensor& Mutable(int slot) { return tensors_[slot - constants_.size()]; }
+  Tensor& Mutable(int slot) { return tensors_[slot - constants_.size()].tensor; }
 
   const std::vector<Tensor>& constants_;
-  std::vector<Tensor> tensors_;
+  std::vector<SlotTensor> tensors_;
 };
 
 // Runs one step on the tensors of a frame, which receives its outputs. Error messages lack the

@@ -24,9 +24,10 @@ class InBf16 {
  public:
   // `make` adds the rest of the graph.
   explicit InBf16(absl::FunctionRef<void(GraphBuilder&, Value*)> make,
-                  std::initializer_list<DimSpec> shape = {"n", 64}) {
+                  std::initializer_list<DimSpec> shape = {"n", 64},
+                  DataType type = DataType::kFloat) {
     GraphBuilder b;
-    make(b, b.Input("x", DataType::kFloat, shape));
+    make(b, b.Input("x", type, shape));
     graph_ = b.Build().value();
     EXPECT_TRUE(opt::Optimize(*graph_, {}).ok());
     plan_ = exec::Plan::Make(*graph_, exec::KernelOptions{Precision::kBfloat16}).value();
@@ -108,12 +109,12 @@ TEST(RoundedValuesTest, AreThoseThatEveryReaderRounds) {
 
 // A convolution of 2 groups between pointwise ones, as in a ResNet. With `shows_hidden` its input
 // and its output are outputs as well.
-InBf16 Bottleneck(bool shows_hidden) {
+InBf16 Bottleneck(bool shows_hidden, DataType type = DataType::kFloat) {
   const auto make = [&](GraphBuilder& b, Value* x) {
     std::mt19937 generator(7);
     const auto conv = [&](Value* in, const std::vector<int64_t>& shape, AttributeMap attributes) {
-      return b.Op("Conv", {in, b.Constant("w", RandomFloats(shape, generator))},
-                  std::move(attributes));
+      Value* w = b.Constant("w", Converted(RandomFloats(shape, generator), type));
+      return b.Op("Conv", {in, w}, std::move(attributes));
     };
     Value* reduced = b.Op("Relu", {conv(x, {64, 24, 1, 1}, {})});
     Value* wide =
@@ -124,7 +125,7 @@ InBf16 Bottleneck(bool shows_hidden) {
       if (shows_hidden) b.Output(value);
     }
   };
-  return InBf16(make, {"n", 24, "h", "w"});
+  return InBf16(make, {"n", 24, "h", "w"}, type);
 }
 
 void ExpectSameBits(const Tensor& rounded, const Tensor& kept) {
@@ -147,6 +148,15 @@ TEST(RoundedValuesTest, OfConvolutionsChangeNoBit) {
   EXPECT_EQ(rounded, ops::ThisCpu().amx_bf16 ? 2 : 0);
   const Tensor x = RandomFloats({2, 24, 13, 11}, generator);
   ExpectSameBits(hides.Run(x), Bottleneck(true).Run(x));
+}
+
+// Values that a model stores as bfloat16 stay so: no producer rounded them.
+TEST(RoundedValuesTest, ModelsInBfloat16HaveNone) {
+  std::mt19937 generator(Seed());
+  const Tensor x = Converted(RandomFloats({2, 24, 13, 11}, generator), DataType::kBfloat16);
+  const Tensor y = Bottleneck(false, DataType::kBfloat16).Run(x);
+  EXPECT_EQ(y.type(), DataType::kBfloat16);
+  ExpectClose(y, Bottleneck(true, DataType::kBfloat16).Run(x), 0);
 }
 
 TEST(RoundedValuesTest, OfAttentionChangeNoBit) {
