@@ -12,7 +12,6 @@
 #include "ops/conv/float_conv.h"
 #include "ops/conv/window_reader.h"
 #include "ops/gemm/amx_gemm.h"
-#include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/scratch.h"
 #include "ops/tensors/half.h"
@@ -138,6 +137,7 @@ void Bf16Conv::Multiply(const ConvShape& shape, const uint16_t* x, IndexRange ra
   for (int64_t group = 0; group < shape.group; ++group) {
     const uint16_t* const images = x + group * shape.n * shape.input_size * channels;
     const int64_t first = group * features;
+    const Bf16Output y = ending.y.From(first);
     Epilogue epilogue;
     epilogue.activation = ending.activation;
     if (ending.bias != nullptr) epilogue.bias = ending.bias + first;
@@ -157,15 +157,8 @@ void Bf16Conv::Multiply(const ConvShape& shape, const uint16_t* x, IndexRange ra
           }
         },
         [&](const AmxSums& sums) {
-          SumsBlock block = BlockOf(sums, AfterRounding(epilogue));
+          SumsBlock block = BlockOf(sums, y, epilogue);
           block.residual_first = ending.residual_first;
-          const int64_t at = sums.row * shape.m + first + sums.column;
-          if (ending.rounded_y != nullptr) {
-            block.bf16_c = ending.rounded_y + at;
-          } else {
-            block.c = ending.y + at;
-          }
-          block.ldc = shape.m;
           return block;
         });
   }
@@ -189,8 +182,11 @@ absl::Status Bf16Conv::Run(const ConvShape& shape, const ChannelsLastOperands& o
     images = to;
   }
   Multiply(shape, images, {0, shape.n * shape.output_size},
-           {operands.bias, operands.residual, operands.residual_first, operands.activation,
-            operands.y, rounded.y});
+           {operands.bias,
+            operands.residual,
+            operands.residual_first,
+            operands.activation,
+            {operands.y, rounded.y, shape.m}});
   return absl::OkStatus();
 }
 
@@ -219,9 +215,9 @@ absl::Status Bf16Conv::Run(const ConvShape& shape, const TiledConv::Operands& op
       const int64_t count = std::min(most, shape.output_size - at);
       Ending ending;
       ending.bias = operands.bias;
-      ending.y = product.mutable_data<float>();
+      ending.y = {product.mutable_data<float>(), nullptr, shape.m};
       Multiply(one, x.data<uint16_t>(), {at, at + count}, ending);
-      StoreFeatures(ending.y, count, shape.m, y + at, shape.output_size);
+      StoreFeatures(ending.y.floats, count, shape.m, y + at, shape.output_size);
     }
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "ops/conv/channels_last_operands.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/tiled_conv.h"
+#include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/packed_matrix.h"
 #include "ops/interface/kernel_context.h"
 
@@ -60,9 +61,7 @@ class Bf16Conv {
     const float* residual = nullptr;
     bool residual_first = false;
     Activation activation = {};
-    float* y = nullptr;
-    // Rounded, in place of `y`, if it is not null.
-    uint16_t* rounded_y = nullptr;
+    Bf16Output y = {};
   };
 
   Bf16Conv() = default;

@@ -12,15 +12,13 @@ namespace attnrun::ops {
 absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool bias,
                                   const KernelContext& context) {
   // A product is computed in int8 if that is asked for, other convolutions in bf16.
-  if (context.precision == Precision::kInt8) {
-    ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
-  }
-  if (product_ == nullptr && !HasShortSum(typical)) {
+  const bool is_int8 = context.precision == Precision::kInt8 && WindowProduct::Suits(typical);
+  if (!is_int8 && !HasShortSum(typical)) {
     ATTNRUN_ASSIGN_OR_RETURN(bf16_, Bf16Conv::Make({w, typical.m, typical.c / typical.group,
                                                     typical.kernel_size, typical.group},
                                                    context));
+    if (bf16_ != nullptr) return absl::OkStatus();
   }
-  if (bf16_ != nullptr || product_ != nullptr) return absl::OkStatus();
   ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
   // A product may be of lower precision.
   if (product_ == nullptr || context.precision == Precision::kFloat32) {

@@ -21,13 +21,6 @@ bool Slides(const SlidingWindow& window) {
   return window.kernel.size() == 1 && (window.kernel[0] == 1 || window.dilations[0] == 1);
 }
 
-bool IsProduct(const ConvShape& shape) {
-  // With fewer features most of a panel is zeros.
-  constexpr int64_t kFewFeatures = 16;
-  return !IsDepthwise(shape) && !IsPointwise(shape) && !HasShortSum(shape) &&
-         shape.m / shape.group >= kFewFeatures && (Slides(shape.window) || AreApart(shape.window));
-}
-
 // w[g]^T. Its rows have the order of a window's elements in the copy of x: channels first where
 // every window is a position, else last.
 MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
@@ -106,9 +99,16 @@ class GroupProduct {
 
 }  // namespace
 
+bool WindowProduct::Suits(const ConvShape& shape) {
+  // With fewer features most of a panel is zeros.
+  constexpr int64_t kFewFeatures = 16;
+  return !IsDepthwise(shape) && !IsPointwise(shape) && !HasShortSum(shape) &&
+         shape.m / shape.group >= kFewFeatures && (Slides(shape.window) || AreApart(shape.window));
+}
+
 absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(
     const ConvShape& shape, const float* w, const KernelContext& context) {
-  if (!IsProduct(shape)) return nullptr;
+  if (!Suits(shape)) return nullptr;
   // make_unique cannot call the private constructor.
   std::unique_ptr<WindowProduct> product(new WindowProduct);
   std::vector<float> reordered;

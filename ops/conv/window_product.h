@@ -23,9 +23,12 @@ namespace attnrun::ops {
 // Safe to call from many threads.
 class WindowProduct {
  public:
+  // False where windows are not contiguous or a product does not help: depthwise and 1x1
+  // convolutions, sums of few terms, few features per group.
+  static bool Suits(const ConvShape& shape);
+
   // Packs w [M, C/group, kernel..]. `shape` stands for all calls, which differ from it only in the
-  // extents of x. Null where windows are not contiguous or a product does not help: depthwise and
-  // 1x1 convolutions, sums of few terms, few features per group.
+  // extents of x. Null unless it Suits.
   static absl::StatusOr<std::unique_ptr<const WindowProduct>> Make(const ConvShape& shape,
                                                                    const float* w,
                                                                    const KernelContext& context);

@@ -32,9 +32,6 @@ constexpr TileConfiguration TilesOf(int64_t step_bytes) {
 }
 constexpr TileConfiguration kFullTiles = TilesOf(kAmxStepBytes);
 
-// GCC does not know that tile loads read memory, so that stores before them could sink below.
-inline void FinishStores() { asm volatile("" : : : "memory"); }
-
 // Prefetches a line of memory that is read from its begin to its end. At the begin of a page, some
 // lines of the next page as well: the hardware's prefetcher then follows there, beside the few
 // misses that a core can wait for itself. Weights that come from memory gain a tenth by it.
@@ -63,7 +60,7 @@ ATTNRUN_AMX void Multiply(const AmxProduct& p) {
   const int64_t sums_stride = p.ldc * kWord;
   auto* const sums = static_cast<uint8_t*>(p.sums);
   uint8_t* const below = sums + kAmxRows * sums_stride;
-  FinishStores();
+  FinishAccesses();
   if (p.accumulate) {
     _tile_loadd(0, sums, sums_stride);
     _tile_loadd(1, sums + kAmxStepBytes, sums_stride);

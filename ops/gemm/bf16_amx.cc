@@ -18,8 +18,16 @@ void FillRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
   PackBf16Block(copy, a.columns, count, a.columns, block);
 }
 
+}  // namespace
+
+AmxMatrix Bf16Tiles(const PackedMatrix& b) {
+  const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
+  return {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)), panel_bytes,
+          panel_bytes / kAmxPanelBytes, b.columns()};
+}
+
 SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epilogue) {
-  SumsBlock block = BlockOf(sums, epilogue);
+  SumsBlock block = BlockOf(sums, AfterRounding(epilogue));
   const int64_t at = sums.row * c.ldc + sums.column;
   if (c.halves != nullptr) {
     block.bf16_c = c.halves + at;
@@ -28,14 +36,6 @@ SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epil
   }
   block.ldc = c.ldc;
   return block;
-}
-
-}  // namespace
-
-AmxMatrix Bf16Tiles(const PackedMatrix& b) {
-  const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
-  return {AmxType::kBf16, static_cast<const uint8_t*>(b.panel_bytes(0)), panel_bytes,
-          panel_bytes / kAmxPanelBytes, b.columns()};
 }
 
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,
@@ -51,7 +51,7 @@ void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c
         PackBf16Block(a.halves + row * stride, stride, count, a.floats.columns, block);
       },
       [&](const AmxSums& sums) {
-        SumsBlock block = BlockOf(sums, c, AfterRounding(epilogue));
+        SumsBlock block = BlockOf(sums, c, epilogue);
         if (!scales.empty()) block.scales = scales.data();
         return block;
       });

@@ -16,6 +16,12 @@ struct Bf16Rows {
 
 // C in floats or, if `halves` is set, rounded to bf16; rows are `ldc` elements apart.
 struct Bf16Output {
+  // The columns from `column` on.
+  Bf16Output From(int64_t column) const {
+    if (halves != nullptr) return {nullptr, halves + column, ldc};
+    return {floats + column, nullptr, ldc};
+  }
+
   float* floats = nullptr;
   uint16_t* halves = nullptr;
   int64_t ldc = 0;
@@ -23,6 +29,9 @@ struct Bf16Output {
 
 // A weight in the format kBfloat16Tiles, for AmxGemm.
 AmxMatrix Bf16Tiles(const PackedMatrix& b);
+
+// The block of `sums` on the way to C = epilogue(sums), but for the epilogue's scale.
+SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epilogue);
 
 // As Gemm, for a weight in the format kBfloat16Tiles.
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,

@@ -84,9 +84,6 @@ struct Blocks {
   const uint8_t* b;
 };
 
-// GCC does not know that tile loads and stores read and write memory.
-inline void FinishAccesses() { asm volatile("" : : : "memory"); }
-
 // The product of a block in integers. Alternating registers, and sums, let the next block begin
 // before this one ends.
 template <bool kOdd>
