@@ -9,6 +9,7 @@
 
 #include "core/parallel.h"
 #include "ops/tensors/cpu.h"
+#include "support/conv_window.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -33,10 +34,7 @@ struct Case {
 
 OpTester Tester(const Case& c) {
   OpTester op(c.is_last() ? "Conv" : c.op, c.is_last() ? 1 : 11, c.is_last() ? "attnrun" : "");
-  op.Attribute("group", c.group);
-  if (!c.strides.empty()) op.Attribute("strides", c.strides);
-  if (!c.pads.empty()) op.Attribute("pads", c.pads);
-  if (!c.dilations.empty()) op.Attribute("dilations", c.dilations);
+  SetWindow(c, op);
   if (!c.activation.empty()) op.Attribute("activation", c.activation);
   if (c.residual_first) op.Attribute("residual_first", int64_t{1});
   return op.In(Precision::kBfloat16);

@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "ops/gemm/activation.h"
+#include "support/conv_window.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -37,10 +38,8 @@ struct Ending {
 
 OpTester Tester(const Case& c, const Ending& ending = {}) {
   OpTester op("Conv", 1, "attnrun");
-  op.Attribute("group", c.group).Attribute("auto_pad", c.auto_pad);
-  if (!c.strides.empty()) op.Attribute("strides", c.strides);
-  if (!c.pads.empty()) op.Attribute("pads", c.pads);
-  if (!c.dilations.empty()) op.Attribute("dilations", c.dilations);
+  SetWindow(c, op);
+  op.Attribute("auto_pad", c.auto_pad);
   op.Attribute("activation", ending.activation);
   op.Attribute("residual_first", int64_t{ending.residual_first});
   return op;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "support/conv_window.h"
 #include "support/op_tester.h"
 
 // Compares the kernel of ConvInteger with the reference; integers need no tolerance.
@@ -25,10 +26,7 @@ OpTester Tester(const Case& c, DataType type, bool constant, bool per_feature,
                 std::mt19937& generator) {
   const int64_t low = type == DataType::kInt8 ? -128 : 0;
   OpTester op("ConvInteger", 10);
-  op.Attribute("group", c.group);
-  if (!c.strides.empty()) op.Attribute("strides", c.strides);
-  if (!c.pads.empty()) op.Attribute("pads", c.pads);
-  if (!c.dilations.empty()) op.Attribute("dilations", c.dilations);
+  SetWindow(c, op);
   op.Input(RandomInts(type, c.x, generator, low, low + 255));
   const Tensor w = RandomInts(type, c.w, generator, low, low + 255);
   const Tensor zero =

@@ -10,6 +10,7 @@
 
 #include "core/elements.h"
 #include "core/parallel.h"
+#include "support/conv_window.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -29,10 +30,8 @@ struct Case {
 };
 
 void SetAttributes(const Case& param, OpTester& op) {
-  op.Attribute("group", param.group).Attribute("auto_pad", param.auto_pad);
-  if (!param.strides.empty()) op.Attribute("strides", param.strides);
-  if (!param.pads.empty()) op.Attribute("pads", param.pads);
-  if (!param.dilations.empty()) op.Attribute("dilations", param.dilations);
+  SetWindow(param, op);
+  op.Attribute("auto_pad", param.auto_pad);
 }
 
 class ConvTest : public ::testing::TestWithParam<Case> {};
