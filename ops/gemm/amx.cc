@@ -19,18 +19,18 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {};
 };
 
-// Registers 0 to 3 hold sums, 4 and 5 A, 6 and 7 B. Blocks with fewer rows are padded, so that
-// their number is always the same: with few rows, memory limits a product and not the unit.
-constexpr TileConfiguration TilesOf(int64_t step_bytes) {
+// Registers 0 to 3 hold sums, 4 and 5 A, 6 and 7 B. Most products pad blocks with fewer rows: with
+// few rows, memory limits a product and not the unit.
+constexpr TileConfiguration TilesOf(int64_t step_bytes, int64_t rows) {
   TileConfiguration tiles;
   for (int i = 0; i < 8; ++i) {
     const bool is_a = i == 4 || i == 5;
     tiles.bytes_per_row[i] = static_cast<uint16_t>(is_a ? step_bytes : kAmxStepBytes);
-    tiles.rows[i] = static_cast<uint8_t>(i < 6 ? kAmxRows : step_bytes / 4);
+    tiles.rows[i] = static_cast<uint8_t>(i < 6 ? rows : step_bytes / 4);
   }
   return tiles;
 }
-constexpr TileConfiguration kFullTiles = TilesOf(kAmxStepBytes);
+constexpr TileConfiguration kFullTiles = TilesOf(kAmxStepBytes, kAmxRows);
 
 // Prefetches a line of memory that is read from its begin to its end. At the begin of a page, some
 // lines of the next page as well: the hardware's prefetcher then follows there, beside the few
@@ -118,7 +118,9 @@ ATTNRUN_AMX void Release() { _tile_release(); }
 }  // namespace
 
 AmxScope::AmxScope() { LoadConfiguration(kFullTiles); }
-AmxScope::AmxScope(int64_t step_bytes) { LoadConfiguration(TilesOf(step_bytes)); }
+AmxScope::AmxScope(int64_t step_bytes, int64_t rows) {
+  LoadConfiguration(TilesOf(step_bytes, rows));
+}
 AmxScope::~AmxScope() { Release(); }
 
 void MultiplyTiles(AmxType type, const AmxProduct& p) {

@@ -36,8 +36,8 @@ class AmxScope {
  public:
   AmxScope();
   // For shorter steps: `step_bytes` of K, a multiple of 4, are a row of A and a quarter as many
-  // rows of B.
-  explicit AmxScope(int64_t step_bytes);
+  // rows of B. And for fewer `rows` of A and of the sums, which take less time.
+  explicit AmxScope(int64_t step_bytes, int64_t rows = kAmxRows);
   AmxScope(const AmxScope&) = delete;
   AmxScope& operator=(const AmxScope&) = delete;
   ~AmxScope();

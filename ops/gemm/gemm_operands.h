@@ -2,8 +2,10 @@
 #ifndef ATTNRUN_OPS_GEMM_GEMM_OPERANDS_H_
 #define ATTNRUN_OPS_GEMM_GEMM_OPERANDS_H_
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/div_ceil.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/scratch.h"
@@ -21,6 +23,10 @@ constexpr int64_t kRowBlock = 128;
 // BERT-base's outputs is 4.7e-7 with 128, 5.2e-7 with 192 and 5.7e-7 with 256, which save 0 to 1 %
 // of the time.
 constexpr int64_t kDepthBlock = 128;
+// The number of blocks of K, as even as possible; at least one, since an empty sum is 0.
+inline int64_t DepthBlocks(int64_t depth) {
+  return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1);
+}
 
 // The number of blocks of K per pass, at least one, for blocks of A of `rows` rows; a tile of C is
 // fetched once per pass. The blocks of A fill three quarters of this machine's second-level cache,

@@ -11,9 +11,6 @@
 namespace attnrun::ops {
 namespace {
 
-// The number of blocks of K, as even as possible; at least one, since an empty sum is 0.
-int64_t DepthBlocks(int64_t depth) { return std::max<int64_t>(DivCeil(depth, kDepthBlock), 1); }
-
 // The rows of B in the given blocks, of `count` in all.
 IndexRange DepthOf(int64_t depth, IndexRange blocks, int64_t count) {
   const DepthParts parts(depth, count);

@@ -5,42 +5,73 @@
 
 #include <algorithm>
 
+#include "core/div_ceil.h"
 #include "ops/gemm/amx.h"
 #include "ops/gemm/amx_target.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/scratch.h"
 #include "ops/tensors/cpu.h"
+#include "ops/tensors/index_range.h"
 
 namespace attnrun::ops {
 namespace {
 
 // Columns of a tile of B, and of the sums.
 constexpr int64_t kColumns = 16;
+constexpr int64_t kSumsOfTile = kAmxRows * kColumns;
+// Up to as many rows are a tile of their own.
+constexpr int kFewAmxRows = 8;
 
-// Unpacks a panel's codes as tiles of B: [columns / 16, K / 4, 16 columns, 4 numbers of K],
-// `stride` bytes from 16 columns to the next.
+// 16 times each byte, modulo 256.
+ATTNRUN_AMX inline __m512i Times16(__m512i bytes) {
+  return _mm512_slli_epi16(_mm512_and_si512(bytes, _mm512_set1_epi8(0x0F)), 4);
+}
+
+// Some blocks of a panel's codes as tiles of B: [columns / 16, K / 4, 16 columns, 4 numbers of K].
+// As many as stay in the first-level cache while all rows are multiplied by them.
+struct UnpackedBlocks {
+  IndexRange blocks;
+  uint8_t* tiles;
+  // Bytes from 16 columns to the next.
+  int64_t stride;
+};
+
+// Unpacks blocks. With kPlanes = 2 the numbers of a block are there twice, first multiplied by 16.
 //
 // The four even codes of each word become one row of a tile, the odd ones the next: values of A lie
 // in that order. Without zero points, codes become signed.
-ATTNRUN_AMX void Unpack(const NBitPanel& panel, int64_t blocks, uint8_t* tiles, int64_t stride) {
-  const NBitFormat& format = panel.format;
+template <int kPlanes>
+ATTNRUN_AMX void Unpack(const RoundedProduct& p, const UnpackedBlocks& to) {
+  constexpr int64_t kFarAhead = 8 * 1024;
+  const NBitFormat& format = p.panel.format;
   const int64_t width = PanelWidth();
   const int64_t words = format.block / format.codes_per_word();
   const int64_t header = (format.has_zero_points ? 2 : 1) * width * 4;
+  const int64_t once = format.block * kColumns;
+  const uint8_t* const last = p.end - kAmxStepBytes;
   const __m512i mask = _mm512_set1_epi8(0x0F);
   const __m512i middle = _mm512_set1_epi8(format.has_zero_points ? 0 : 8);
-  for (int64_t block = 0; block < blocks; ++block) {
-    const uint8_t* from = panel.data + block * format.block_bytes + header;
+  uint8_t* tiles = to.tiles;
+  for (int64_t block = to.blocks.begin; block < to.blocks.end; ++block) {
+    const uint8_t* from = p.panel.data + block * format.block_bytes + header;
     for (int64_t word = 0; word < words; ++word, tiles += 2 * kAmxStepBytes) {
       for (int64_t column = 0; column < width; column += kColumns, from += kAmxStepBytes) {
+        _mm_prefetch(reinterpret_cast<const char*>(std::min(from + kFarAhead, last)), _MM_HINT_T1);
         const __m512i codes = _mm512_loadu_si512(from);
-        const __m512i even = _mm512_and_si512(codes, mask);
-        const __m512i odd = _mm512_and_si512(_mm512_srli_epi16(codes, 4), mask);
-        uint8_t* const to = tiles + column / kColumns * stride;
-        _mm512_store_si512(to, _mm512_sub_epi8(even, middle));
-        _mm512_store_si512(to + kAmxStepBytes, _mm512_sub_epi8(odd, middle));
+        const __m512i even = _mm512_sub_epi8(_mm512_and_si512(codes, mask), middle);
+        const __m512i odd =
+            _mm512_sub_epi8(_mm512_and_si512(_mm512_srli_epi16(codes, 4), mask), middle);
+        uint8_t* tile = tiles + column / kColumns * to.stride;
+        if (kPlanes == 2) {
+          _mm512_store_si512(tile, Times16(even));
+          _mm512_store_si512(tile + kAmxStepBytes, Times16(odd));
+          tile += once;
+        }
+        _mm512_store_si512(tile, even);
+        _mm512_store_si512(tile + kAmxStepBytes, odd);
       }
     }
+    tiles += (kPlanes - 1) * once;
   }
 }
 
@@ -54,16 +85,25 @@ struct BlockScales {
   const float* zero_points;
 };
 
+// The sums of 16 columns: of two planes 4096 times the upper one and the lower one, as Join has it.
+template <int kPlanes>
+ATTNRUN_AMX inline __m512 LoadSums(const int32_t* sums) {
+  const __m512 upper = _mm512_cvtepi32_ps(_mm512_load_si512(sums));
+  if (kPlanes == 1) return upper;
+  const __m512 lower = _mm512_cvtepi32_ps(_mm512_load_si512(sums + kSumsOfTile));
+  return _mm512_fmadd_ps(upper, _mm512_set1_ps(4096), lower);
+}
+
 // totals += (sums - zero points * sums of values) * scales, by the operations of MultiplyRounded.
-template <bool kZeros>
-ATTNRUN_AMX inline void AddSums(__m512 (&totals)[kAmxRows], const int32_t* sums,
-                                const BlockScales& s, int64_t block, int64_t block_floats) {
+template <int kPlanes, bool kZeros, int kRows>
+ATTNRUN_AMX inline void AddSums(__m512 (&totals)[kRows], const int32_t* sums, const BlockScales& s,
+                                int64_t block, int64_t block_floats) {
   const __m512 scales = _mm512_loadu_ps(s.scales + block * block_floats);
   const float* const row_scales = s.row_scales + block * kAmxRows;
   const int32_t* const row_sums = s.row_sums + block * kAmxRows;
 #pragma GCC unroll 16
-  for (int64_t row = 0; row < kAmxRows; ++row) {
-    __m512 x = _mm512_cvtepi32_ps(_mm512_load_si512(sums + row * kColumns));
+  for (int64_t row = 0; row < kRows; ++row) {
+    __m512 x = LoadSums<kPlanes>(sums + row * kColumns);
     if (kZeros) {
       const __m512 zeros = _mm512_loadu_ps(s.zero_points + block * block_floats);
       const auto sum = static_cast<float>(row_sums[row]);
@@ -76,111 +116,175 @@ ATTNRUN_AMX inline void AddSums(__m512 (&totals)[kAmxRows], const int32_t* sums,
 
 // Where the blocks of a product lie, one after the other.
 struct Blocks {
-  // As long as the steps that tiles are configured for, or several of them.
+  // Bytes of a row: as long as the steps that tiles are configured for, or several of them.
   int64_t size;
-  // Tiles of A: [blocks, 16, size].
+  // Tiles of A: [blocks, planes, 16, size].
   const int8_t* a;
   // Tiles of B: [blocks, size / 4, 16, 4].
   const uint8_t* b;
 };
 
+// The numbers of tile registers are constants of the instructions, hence macros. Codes times 16 are
+// signed only without zero points.
+#define ATTNRUN_MULTIPLY_PLANE(sum, plane, a_tile, b_tile)                    \
+  _tile_loadd(a_tile, a + k + (plane) * blocks.size * kAmxRows, blocks.size); \
+  if constexpr (kZeros) {                                                     \
+    _tile_dpbsud(sum, a_tile, b_tile);                                        \
+  } else {                                                                    \
+    _tile_dpbssd(sum, a_tile, b_tile);                                        \
+  }
+// A block, whose sums are in the tiles `first` and `second`.
+#define ATTNRUN_MULTIPLY_BLOCK(first, second, a_tile, b_tile) \
+  _tile_zero(first);                                          \
+  if constexpr (kPlanes == 2) _tile_zero(second);             \
+  for (int64_t k = 0; k < blocks.size; k += kAmxStepBytes) {  \
+    _tile_loadd(b_tile, b + k * kColumns, kAmxStepBytes);     \
+    ATTNRUN_MULTIPLY_PLANE(first, 0, a_tile, b_tile)          \
+    if constexpr (kPlanes == 2) {                             \
+      ATTNRUN_MULTIPLY_PLANE(second, 1, a_tile, b_tile)       \
+    }                                                         \
+  }                                                           \
+  _tile_stored(first, sums, kAmxStepBytes);                   \
+  if constexpr (kPlanes == 2) _tile_stored(second, sums + kSumsOfTile, kAmxStepBytes);
+
 // The product of a block in integers. Alternating registers, and sums, let the next block begin
 // before this one ends.
-template <bool kOdd>
+template <int kPlanes, bool kZeros, bool kOdd>
 ATTNRUN_AMX inline void MultiplyBlock(const Blocks& blocks, int64_t index, int32_t* sums) {
-  const int8_t* a = blocks.a + index * blocks.size * kAmxRows;
+  const int8_t* a = blocks.a + index * blocks.size * kPlanes * kAmxRows;
   const uint8_t* b = blocks.b + index * blocks.size * kColumns;
   if constexpr (kOdd) {
-    _tile_zero(1);
+    ATTNRUN_MULTIPLY_BLOCK(1, 3, 5, 7)
   } else {
-    _tile_zero(0);
-  }
-  for (int64_t k = 0; k < blocks.size; k += kAmxStepBytes) {
-    if constexpr (kOdd) {
-      _tile_loadd(5, a + k, blocks.size);
-      _tile_loadd(7, b + k * kColumns, kAmxStepBytes);
-      _tile_dpbssd(1, 5, 7);
-    } else {
-      _tile_loadd(4, a + k, blocks.size);
-      _tile_loadd(6, b + k * kColumns, kAmxStepBytes);
-      _tile_dpbssd(0, 4, 6);
-    }
-  }
-  if constexpr (kOdd) {
-    _tile_stored(1, sums, kAmxStepBytes);
-  } else {
-    _tile_stored(0, sums, kAmxStepBytes);
+    ATTNRUN_MULTIPLY_BLOCK(0, 2, 4, 6)
   }
   FinishAccesses();
 }
 
-// Up to 16 rows times 16 columns of a panel, whose codes are `tiles`.
-template <bool kZeros>
-ATTNRUN_AMX void MultiplyTile(const RoundedProduct& p, const uint8_t* tiles, int64_t column) {
-  const int64_t width = PanelWidth();
-  const int64_t count = p.blocks;
+#undef ATTNRUN_MULTIPLY_BLOCK
+#undef ATTNRUN_MULTIPLY_PLANE
+
+// Adds the products of kRows rows and 16 columns from `column` on to `totals`, for the blocks that
+// are unpacked.
+template <int kPlanes, bool kZeros, int kRows>
+ATTNRUN_AMX void AddTile(const RoundedProduct& p, const UnpackedBlocks& unpacked, int64_t column,
+                         __m512 (&totals)[kRows]) {
+  const int64_t begin = unpacked.blocks.begin;
   const int64_t block_floats = p.panel.format.block_bytes / 4;
-  const Blocks blocks = {p.panel.format.block, p.a.values, tiles};
-  alignas(kAmxStepBytes) int32_t sums[2][kAmxRows * kColumns];
-  __m512 totals[kAmxRows];
-#pragma GCC unroll 16
-  for (int64_t row = 0; row < kAmxRows; ++row) totals[row] = _mm512_setzero_ps();
-  const auto* const scales = reinterpret_cast<const float*>(p.panel.data) + column;
-  const BlockScales ends = {p.a.scales, p.a.sums, scales, scales + width};
+  const int64_t size = kPlanes * p.panel.format.block;
+  const Blocks blocks = {size, p.a.values + begin * kPlanes * size * kAmxRows,
+                         unpacked.tiles + column / kColumns * unpacked.stride};
+  const auto* const scales =
+      reinterpret_cast<const float*>(p.panel.data) + begin * block_floats + column;
+  const BlockScales ends = {p.a.scales + begin * kAmxRows, p.a.sums + begin * kAmxRows, scales,
+                            scales + PanelWidth()};
+  alignas(kAmxStepBytes) int32_t sums[2][kPlanes * kSumsOfTile];
+  const auto add = [&](const int32_t* of, int64_t block) ATTNRUN_AMX {
+    AddSums<kPlanes, kZeros, kRows>(totals, of, ends, block, block_floats);
+  };
   FinishAccesses();
-  MultiplyBlock<false>(blocks, 0, sums[0]);
+  const int64_t count = unpacked.blocks.size();
+  MultiplyBlock<kPlanes, kZeros, false>(blocks, 0, sums[0]);
   int64_t block = 0;
   for (; block + 2 < count; block += 2) {
-    MultiplyBlock<true>(blocks, block + 1, sums[1]);
-    AddSums<kZeros>(totals, sums[0], ends, block, block_floats);
-    MultiplyBlock<false>(blocks, block + 2, sums[0]);
-    AddSums<kZeros>(totals, sums[1], ends, block + 1, block_floats);
+    MultiplyBlock<kPlanes, kZeros, true>(blocks, block + 1, sums[1]);
+    add(sums[0], block);
+    MultiplyBlock<kPlanes, kZeros, false>(blocks, block + 2, sums[0]);
+    add(sums[1], block + 1);
   }
   const bool is_even = block + 2 == count;
-  if (is_even) MultiplyBlock<true>(blocks, block + 1, sums[1]);
-  AddSums<kZeros>(totals, sums[0], ends, block, block_floats);
-  if (is_even) AddSums<kZeros>(totals, sums[1], ends, block + 1, block_floats);
-  const int64_t rows = std::min(p.rows, kAmxRows);
+  if (is_even) MultiplyBlock<kPlanes, kZeros, true>(blocks, block + 1, sums[1]);
+  add(sums[0], block);
+  if (is_even) add(sums[1], block + 1);
+}
+
+// The same, with totals in memory: [kRows, PanelWidth()] floats. The last blocks write C.
+template <int kPlanes, bool kZeros, int kRows>
+ATTNRUN_AMX void MultiplyTile(const RoundedProduct& p, const UnpackedBlocks& unpacked,
+                              int64_t column, float* memory) {
+  const int64_t width = PanelWidth();
+  __m512 totals[kRows];
+  const bool is_first = unpacked.blocks.begin == 0;
+#pragma GCC unroll 16
+  for (int64_t row = 0; row < kRows; ++row) {
+    totals[row] = is_first ? _mm512_setzero_ps() : _mm512_load_ps(memory + row * width + column);
+  }
+  AddTile<kPlanes, kZeros, kRows>(p, unpacked, column, totals);
+  if (unpacked.blocks.end < p.blocks) {
+#pragma GCC unroll 16
+    for (int64_t row = 0; row < kRows; ++row) {
+      _mm512_store_ps(memory + row * width + column, totals[row]);
+    }
+    return;
+  }
+  const int64_t rows = std::min<int64_t>(p.rows, kRows);
   const int64_t columns = std::min(p.columns - column, kColumns);
   const auto mask = static_cast<__mmask16>((uint32_t{1} << columns) - 1);
 #pragma GCC unroll 16
-  for (int64_t row = 0; row < kAmxRows; ++row) {
+  for (int64_t row = 0; row < kRows; ++row) {
     if (row < rows) _mm512_mask_storeu_ps(p.c + row * p.ldc + column, mask, totals[row]);
+  }
+}
+
+// All rows times the blocks that are unpacked; `totals` are those of the first row.
+template <int kPlanes, int kRows>
+void MultiplyUnpacked(const RoundedProduct& product, const UnpackedBlocks& unpacked,
+                      float* totals) {
+  const bool zeros = product.panel.format.has_zero_points;
+  const auto multiply =
+      zeros ? MultiplyTile<kPlanes, true, kRows> : MultiplyTile<kPlanes, false, kRows>;
+  const int64_t in_tile = kAmxRows * product.blocks;
+  // The rows of a tile together, so that they are written a few lines at once.
+  for (RoundedProduct tile = product; tile.rows > 0; tile.rows -= kRows) {
+    for (int64_t column = 0; column < tile.columns; column += kColumns) {
+      multiply(tile, unpacked, column, totals);
+    }
+    totals += kRows * PanelWidth();
+    tile.c += kRows * tile.ldc;
+    tile.a.values += in_tile * kPlanes * kPlanes * tile.panel.format.block;
+    tile.a.scales += in_tile;
+    tile.a.sums += in_tile;
+  }
+}
+
+template <int kPlanes>
+void MultiplyOnAmx(const RoundedProduct& p) {
+  constexpr int64_t kUnpackedBytes = 16 * 1024;
+  const int64_t size = kPlanes * p.panel.format.block;
+  const int64_t block_bytes = PanelWidth() * size;
+  const int64_t together = std::clamp<int64_t>(kUnpackedBytes / block_bytes, 1, p.blocks);
+  // Half as many rows take half the time.
+  const bool are_few = p.rows <= kFewAmxRows;
+  const auto multiply =
+      are_few ? MultiplyUnpacked<kPlanes, kFewAmxRows> : MultiplyUnpacked<kPlanes, kAmxRows>;
+  Scratch scratch[2];
+  auto* const totals =
+      scratch[0].AtLeast<float>(DivCeil(p.rows, kAmxRows) * kAmxRows * PanelWidth());
+  UnpackedBlocks unpacked = {{}, scratch[1].AtLeast<uint8_t>(together * block_bytes), 0};
+  const AmxScope scope(std::min(size, kAmxStepBytes), are_few ? kFewAmxRows : kAmxRows);
+  for (int64_t block = 0; block < p.blocks; block += together) {
+    unpacked.blocks = {block, std::min(block + together, p.blocks)};
+    unpacked.stride = unpacked.blocks.size() * size * kColumns;
+    Unpack<kPlanes>(p, unpacked);
+    multiply(p, unpacked, totals);
   }
 }
 
 }  // namespace
 
-int64_t RowsOnAmx(int64_t rows) {
+int64_t RowsOnAmx(int64_t rows, int64_t digits) {
   // Fewer rows take less time without tiles, the first ones because a panel has to be unpacked.
-  constexpr int64_t kFewest = 14;
-  constexpr int64_t kFewestMore = 8;
+  const int64_t fewest = digits == 1 ? 14 : 6;
+  const int64_t fewest_more = digits == 1 ? 8 : 7;
   // A test may ask for the panels of older processors.
   const bool has_tiles = ThisCpu().amx_int8 && PanelWidth() % kColumns == 0;
-  if (!has_tiles || rows < kFewest) return 0;
+  if (!has_tiles || rows < fewest) return 0;
   const int64_t rest = rows % kAmxRows;
-  return rest < kFewestMore ? rows - rest : rows;
+  return rest < fewest_more ? rows - rest : rows;
 }
 
-void MultiplyRoundedOnAmx(const RoundedProduct& product) {
-  const NBitFormat& format = product.panel.format;
-  const int64_t stride = product.blocks * format.block * kColumns;
-  Scratch scratch;
-  auto* const unpacked = scratch.AtLeast<uint8_t>(PanelWidth() / kColumns * stride);
-  Unpack(product.panel, product.blocks, unpacked, stride);
-  const AmxScope scope(std::min(format.block, kAmxStepBytes));
-  const auto multiply = format.has_zero_points ? MultiplyTile<true> : MultiplyTile<false>;
-  // The rows of a tile together, so that they are written a few lines at once.
-  RoundedProduct tile = product;
-  for (; tile.rows > 0; tile.rows -= kAmxRows) {
-    for (int64_t column = 0; column < tile.columns; column += kColumns) {
-      multiply(tile, unpacked + column / kColumns * stride, column);
-    }
-    tile.c += kAmxRows * tile.ldc;
-    tile.a.values += kAmxRows * tile.blocks * format.block;
-    tile.a.scales += kAmxRows * tile.blocks;
-    tile.a.sums += kAmxRows * tile.blocks;
-  }
-}
+void MultiplyRoundedOnAmx(const RoundedProduct& product) { MultiplyOnAmx<1>(product); }
+
+void MultiplyBlockFloatOnAmx(const RoundedProduct& product) { MultiplyOnAmx<2>(product); }
 
 }  // namespace attnrun::ops

@@ -17,6 +17,8 @@ struct NBitFormat {
   int64_t rows = 0;
   // If false, zero points are 2^(bits - 1), and every scale is 0 or neither tiny nor huge.
   bool has_zero_points = false;
+  // True if scales are 0 or within 2^-40 and 2^60, and zero points at most 2^8.
+  bool has_plain_scales = false;
   // Bytes from block to block, and from panel to panel.
   int64_t block_bytes = 0;
   int64_t panel_bytes = 0;

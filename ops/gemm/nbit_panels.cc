@@ -28,6 +28,22 @@ bool NeedsZeroPoints(const NBitColumns& part) {
   return !std::all_of(part.scales, part.scales + part.columns * part.blocks(), HasRoom);
 }
 
+// True if a part has only scales and zero points as NBitFormat::has_plain_scales says.
+bool HasPlainScales(const NBitColumns& part) {
+  constexpr float kTiny = 0x1p-40F;
+  constexpr float kHuge = 0x1p60F;
+  constexpr float kFar = 0x1p8F;
+  const int64_t count = part.columns * part.blocks();
+  const auto is_plain = [](float scale) {
+    const float size = std::fabs(scale);
+    return size == 0 || (size >= kTiny && size <= kHuge);
+  };
+  const auto is_near = [](float point) { return std::fabs(point) <= kFar; };
+  return std::all_of(part.scales, part.scales + count, is_plain) &&
+         (part.zero_points == nullptr ||
+          std::all_of(part.zero_points, part.zero_points + count, is_near));
+}
+
 // Kernels read vectors of codes from any byte of a word on, and so beyond the last word.
 constexpr int64_t kSlack = 3;
 
@@ -69,6 +85,7 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
   format.block = parts[0].block;
   format.rows = parts[0].rows;
   format.has_zero_points = std::any_of(parts.begin(), parts.end(), NeedsZeroPoints);
+  format.has_plain_scales = std::all_of(parts.begin(), parts.end(), HasPlainScales);
   const int64_t lines = (format.has_zero_points ? 2 : 1) + format.block / format.codes_per_word();
   format.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
   format.panel_bytes = parts[0].blocks() * format.block_bytes;

@@ -3,7 +3,7 @@
 
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
-#include "ops/gemm/nbit_int8.h"
+#include "ops/gemm/nbit_product.h"
 #include "ops/linear/linear_rows.h"
 #include "ops/linear/nbit_linear.h"
 #include "ops/tensors/float_operands.h"
@@ -20,11 +20,12 @@ class NBitLinearKernel final : public Kernel {
       : op_(op),
         have_zero_points_(HaveZeroPoints(weights)),
         weight_(std::move(packed)),
-        rounds_(RoundsActivations(precision, *weight_)) {}
+        activations_(ActivationsFor(precision, *weight_)) {}
 
-  absl::string_view name() const override { return NBitGemmName(rounds_); }
+  absl::string_view name() const override { return NBitGemmName(activations_); }
   Precision precision() const override {
-    return rounds_ ? Precision::kInt8Activations : Precision::kFloat32;
+    return activations_ == NBitActivations::kInt8 ? Precision::kInt8Activations
+                                                  : Precision::kFloat32;
   }
   bool accepts_strided() const override { return true; }
 
@@ -43,7 +44,7 @@ class NBitLinearKernel final : public Kernel {
                              RowsOf(x, shape.m, shape.k, context.allocator()));
     ATTNRUN_ASSIGN_OR_RETURN(const EpilogueInputs inputs,
                              EpilogueInputs::Read(context, shape, op_.activation()));
-    NBitGemm(rounds_, rows, *weight_, y.data(), shape.n, inputs.epilogue());
+    NBitGemm(activations_, rows, *weight_, y.data(), shape.n, inputs.epilogue());
     y.Store();
     return absl::OkStatus();
   }
@@ -56,7 +57,7 @@ class NBitLinearKernel final : public Kernel {
   const NBitLinear op_;
   const std::vector<bool> have_zero_points_;
   const std::shared_ptr<const NBitPanels> weight_;
-  const bool rounds_;
+  const NBitActivations activations_;
 };
 
 }  // namespace

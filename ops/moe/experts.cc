@@ -5,6 +5,7 @@
 
 #include "core/elements.h"
 #include "core/status.h"
+#include "ops/gemm/nbit_product.h"
 #include "ops/quantization/nbit/codes.h"
 #include "ops/quantization/nbit/nbit_weight.h"
 #include "ops/tensors/float_operands.h"
@@ -158,7 +159,7 @@ void PackedLayer::Apply(const float* x, int64_t rows, int64_t k, float* out) con
   if (floats != nullptr) {
     Gemm(a, *floats, out, n, epilogue);
   } else {
-    Gemm(a, *codes, out, n, epilogue);
+    NBitGemm(ActivationsFor(Precision::kFloat32, *codes), a, *codes, out, n, epilogue);
   }
 }
 

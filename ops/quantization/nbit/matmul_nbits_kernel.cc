@@ -3,7 +3,7 @@
 
 #include "core/status.h"
 #include "ops/gemm/gemm.h"
-#include "ops/gemm/nbit_int8.h"
+#include "ops/gemm/nbit_product.h"
 #include "ops/quantization/nbit/matmul_nbits.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
@@ -21,11 +21,12 @@ class MatMulNBitsKernel final : public Kernel {
         weight_(std::move(weight)),
         zero_points_(zero_points),
         groups_(groups),
-        rounds_(RoundsActivations(precision, *weight_)) {}
+        activations_(ActivationsFor(precision, *weight_)) {}
 
-  absl::string_view name() const override { return NBitGemmName(rounds_); }
+  absl::string_view name() const override { return NBitGemmName(activations_); }
   Precision precision() const override {
-    return rounds_ ? Precision::kInt8Activations : Precision::kFloat32;
+    return activations_ == NBitActivations::kInt8 ? Precision::kInt8Activations
+                                                  : Precision::kFloat32;
   }
 
   bool Accepts(const OpContext& context) const override {
@@ -50,7 +51,7 @@ class MatMulNBitsKernel final : public Kernel {
       epilogue.bias = bias.data<float>();
     }
     const int64_t rows = y.num_elements() / op_.n();
-    NBitGemm(rounds_, {a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(),
+    NBitGemm(activations_, {a.data<float>(), rows, op_.k(), op_.k()}, *weight_, y.data(), op_.n(),
              epilogue);
     y.Store();
     return absl::OkStatus();
@@ -65,7 +66,7 @@ class MatMulNBitsKernel final : public Kernel {
   const std::shared_ptr<const NBitPanels> weight_;
   const bool zero_points_;
   const bool groups_;
-  const bool rounds_;
+  const NBitActivations activations_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm/nbit_int8.h"
+#include "ops/gemm/nbit_product.h"
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,8 @@ class NBitInt8Test : public ::testing::TestWithParam<Format> {
 
   std::vector<float> Product(const ops::NBitPanels& b, int64_t first, int64_t rows) const {
     std::vector<float> c(rows * f_.n, NAN);
-    ops::GemmInt8({a_.data() + first * f_.k, rows, f_.k, f_.k}, b, c.data(), f_.n, epilogue_);
+    ops::NBitGemm(ops::NBitActivations::kInt8, {a_.data() + first * f_.k, rows, f_.k, f_.k}, b,
+                  c.data(), f_.n, epilogue_);
     return c;
   }
 
