@@ -13,6 +13,7 @@
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/nbit_integer_rows.h"
 #include "ops/gemm/nbit_kernel.h"
+#include "ops/gemm/scratch.h"
 #include "ops/tensors/cpu.h"
 
 namespace attnrun::ops {
@@ -32,7 +33,8 @@ const float* DenseRow(const MatrixView& a, int64_t row, hwy::AlignedVector<float
 
 // Rounds all rows; returns those that have to be multiplied in floats, in order.
 std::vector<int64_t> RoundRows(const MatrixView& a, const IntegerRows& to) {
-  std::vector<char> fits(a.rows);
+  Scratch scratch;
+  auto* const fits = scratch.AtLeast<uint8_t>(a.rows);
   ParallelFor(a.rows, DivCeil(kLeastRounded, a.columns + 1), [&](int64_t begin, int64_t end) {
     hwy::AlignedVector<float> copy;
     for (int64_t row = begin; row < end; ++row) {
