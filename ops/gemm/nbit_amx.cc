@@ -28,7 +28,7 @@ ATTNRUN_AMX inline __m512i Times16(__m512i bytes) {
 }
 
 // Some blocks of a panel's codes as tiles of B: [columns / 16, K / 4, 16 columns, 4 numbers of K].
-// As many as stay in the first-level cache while all rows are multiplied by them.
+// For few rows as many as stay in the first-level cache until they are multiplied.
 struct UnpackedBlocks {
   IndexRange blocks;
   uint8_t* tiles;
@@ -249,10 +249,11 @@ void MultiplyUnpacked(const RoundedProduct& product, const UnpackedBlocks& unpac
 
 template <int kPlanes>
 void MultiplyOnAmx(const RoundedProduct& p) {
-  constexpr int64_t kUnpackedBytes = 16 * 1024;
+  // Many rows gain more if their sums go to memory and back less often.
+  const int64_t unpacked_bytes = p.rows <= 2 * kAmxRows ? 16 << 10 : 96 << 10;
   const int64_t size = kPlanes * p.panel.format.block;
   const int64_t block_bytes = PanelWidth() * size;
-  const int64_t together = std::clamp<int64_t>(kUnpackedBytes / block_bytes, 1, p.blocks);
+  const int64_t together = std::clamp<int64_t>(unpacked_bytes / block_bytes, 1, p.blocks);
   // Half as many rows take half the time.
   const bool are_few = p.rows <= kFewAmxRows;
   const auto multiply =
