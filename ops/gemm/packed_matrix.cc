@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "absl/hash/hash.h"
@@ -13,7 +14,6 @@
 #include "core/status.h"
 #include "core/weak_pool.h"
 #include "ops/gemm/int8_weight.h"
-#include "ops/gemm/packed_store.h"
 #include "ops/gemm/weight_choice.h"
 #include "ops/gemm/weight_memory.h"
 
@@ -36,6 +36,12 @@ size_t Fingerprint(const SideBySide& weight) {
   return hash;
 }
 
+// The bytes from the first element to the last.
+absl::string_view BytesOf(const MatrixView& view) {
+  const int64_t last = (view.rows - 1) * view.row_stride + (view.columns - 1) * view.column_stride;
+  return {reinterpret_cast<const char*>(view.data), (last + 1) * sizeof(float)};
+}
+
 }  // namespace
 
 int64_t PackedMatrix::num_panels() const { return DivCeil(columns_, PanelColumns(format_)); }
@@ -55,6 +61,32 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::Of(WeightFormat format, int64_
   return matrix;
 }
 
+PackedRecipe PackedMatrix::RecipeOf(WeightFormat format, const SideBySide& weight) {
+  PackedRecipe recipe;
+  recipe.numbers = {static_cast<int64_t>(PackedKind::kMatrix), static_cast<int64_t>(format),
+                    PanelColumns(format)};
+  for (const MatrixView& part : weight.parts()) {
+    if (part.rows == 0 || part.columns == 0) continue;
+    for (const int64_t number : {static_cast<int64_t>(DataType::kFloat), part.rows, part.columns,
+                                 part.row_stride, part.column_stride}) {
+      recipe.numbers.push_back(number);
+    }
+    recipe.sources.push_back(BytesOf(part));
+  }
+  return recipe;
+}
+
+std::shared_ptr<const PackedMatrix> PackedMatrix::Read(WeightFormat format,
+                                                       const SideBySide& weight,
+                                                       const PackedBytes& bytes) {
+  if (bytes.parts.size() != 1) return nullptr;
+  const int64_t panels = DivCeil(weight.columns(), PanelColumns(format));
+  absl::StatusOr<Tensor> data =
+      bytes.parts[0].Reshaped({panels, PanelBytes(format, weight.rows())});
+  if (!data.ok()) return nullptr;
+  return Of(format, weight.rows(), weight.columns(), *std::move(data));
+}
+
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const SideBySide& weight,
                                                                        const KernelContext& context,
                                                                        DataType stored) {
@@ -64,8 +96,12 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
   // A store that has the weight in int8 knows the choice.
   PackedStore* const store = context.is_final ? nullptr : context.packed_store;
   if (store != nullptr) {
-    std::shared_ptr<const PackedMatrix> matrix = store->Find(BestInt8Format(), weight);
-    if (matrix != nullptr) return matrix;
+    const WeightFormat format = BestInt8Format();
+    const std::optional<PackedBytes> found = store->Find(store->KeyOf(RecipeOf(format, weight)));
+    if (found.has_value()) {
+      std::shared_ptr<const PackedMatrix> matrix = Read(format, weight, *found);
+      if (matrix != nullptr) return matrix;
+    }
   }
   WeightChoice choice = ChooseInt8(weight, context.is_final);
   // The first of a node's weights that is kept finer gives the reason.
@@ -77,12 +113,11 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackAs(WeightFormat format,
                                                                          const SideBySide& weight,
                                                                          PackedStore* store) {
-  if (store == nullptr) return PackShared(format, weight);
-  std::shared_ptr<const PackedMatrix> matrix = store->Find(format, weight);
-  if (matrix != nullptr) return matrix;
-  ATTNRUN_ASSIGN_OR_RETURN(matrix, PackShared(format, weight));
-  store->Add(weight, matrix);
-  return matrix;
+  if (weight.rows() == 0 || weight.columns() == 0) store = nullptr;
+  return FindOrPack<PackedMatrix>(
+      store, RecipeOf(format, weight),
+      [&](const PackedBytes& bytes) { return Read(format, weight, bytes); },
+      [&] { return PackShared(format, weight); });
 }
 
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackShared(

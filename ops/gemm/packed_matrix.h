@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "ops/gemm/matrix.h"
+#include "ops/gemm/packed_store.h"
 #include "ops/gemm/side_by_side.h"
 #include "ops/gemm/weight_format.h"
 #include "ops/interface/kernel_context.h"
@@ -33,6 +34,14 @@ class PackedMatrix {
   // A matrix that is already packed: `panels` is uint8 [panels, PanelBytes(format, rows)], dense.
   static std::shared_ptr<const PackedMatrix> Of(WeightFormat format, int64_t rows, int64_t columns,
                                                 Tensor panels);
+
+  // Identifies this weight in this format in a store.
+  static PackedRecipe RecipeOf(WeightFormat format, const SideBySide& weight);
+  // The weight in this format from a store's bytes; null if these are not as long as it is.
+  static std::shared_ptr<const PackedMatrix> Read(WeightFormat format, const SideBySide& weight,
+                                                  const PackedBytes& bytes);
+  // As a store keeps it.
+  PackedBytes bytes() const { return {0, {data_}}; }
 
   WeightFormat format() const { return format_; }
   int64_t rows() const { return rows_; }

@@ -2,28 +2,71 @@
 #ifndef ATTNRUN_OPS_GEMM_PACKED_STORE_H_
 #define ATTNRUN_OPS_GEMM_PACKED_STORE_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
-#include "ops/gemm/side_by_side.h"
-#include "ops/gemm/weight_format.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attnrun/tensor.h"
 
 namespace attnrun::ops {
 
-class PackedMatrix;
+// The first number of a recipe. Files of the weight cache hold these numbers.
+enum class PackedKind : uint8_t { kMatrix = 0, kNBit = 1, kInt8 = 2 };
 
-// A store for packed matrices that outlives the process, such as the weight cache.
+// Everything that determines the bytes of a packed weight.
+struct PackedRecipe {
+  // The kind, its format and extents, and the type, extents and strides of each source.
+  std::vector<int64_t> numbers;
+  // The bytes that the weight is made from, as the model stores them or the optimizer computed
+  // them.
+  std::vector<absl::string_view> sources;
+};
+
+// A packed weight as a store keeps it.
+struct PackedBytes {
+  // Facts about the weight that packing found out.
+  uint64_t facts = 0;
+  // Dense; a store returns them as uint8 [bytes], aligned to 64 bytes.
+  std::vector<Tensor> parts;
+};
+
+// Numbers that tell packed weights apart.
+using PackedKey = std::vector<uint64_t>;
+
+// A store for packed weights that outlives the process, such as the weight cache.
 class PackedStore {
  public:
   virtual ~PackedStore() = default;
 
-  // The packed matrix of this weight in this format; null if the store has none.
-  virtual std::shared_ptr<const PackedMatrix> Find(WeightFormat format,
-                                                   const SideBySide& weight) = 0;
-
-  // Adds a matrix that Find did not find. Weights that the store could not recognize again are
-  // ignored.
-  virtual void Add(const SideBySide& weight, std::shared_ptr<const PackedMatrix> matrix) = 0;
+  // Equal for equal numbers and sources of equal contents.
+  virtual PackedKey KeyOf(const PackedRecipe& recipe) const = 0;
+  // The packed weight; nullopt if the store has none. It comes from outside: whoever reads it must
+  // check that its parts fit the recipe.
+  virtual std::optional<PackedBytes> Find(const PackedKey& key) = 0;
+  // Replaces the one that was there.
+  virtual void Add(const PackedKey& key, PackedBytes packed) = 0;
 };
+
+// The weight in the store, which may be null, as `read` makes it of its bytes; if there is none, or
+// `read` returns null, the result of `pack`, which goes into the store.
+template <typename T>
+absl::StatusOr<std::shared_ptr<const T>> FindOrPack(
+    PackedStore* store, const PackedRecipe& recipe,
+    absl::FunctionRef<std::shared_ptr<const T>(const PackedBytes&)> read,
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> pack) {
+  if (store == nullptr) return pack();
+  const PackedKey key = store->KeyOf(recipe);
+  if (const std::optional<PackedBytes> found = store->Find(key); found.has_value()) {
+    if (std::shared_ptr<const T> weight = read(*found); weight != nullptr) return weight;
+  }
+  absl::StatusOr<std::shared_ptr<const T>> packed = pack();
+  if (packed.ok()) store->Add(key, (*packed)->bytes());
+  return packed;
+}
 
 }  // namespace attnrun::ops
 

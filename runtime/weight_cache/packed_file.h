@@ -3,35 +3,32 @@
 #define ATTNRUN_WEIGHT_CACHE_PACKED_FILE_H_
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "core/file_identity.h"
-#include "ops/gemm/packed_matrix.h"
+#include "ops/gemm/packed_store.h"
 #include "weight_cache/content_hash.h"
 #include "weight_cache/file_words.h"
 
 namespace attnrun::cache {
 
-// Identifies a weight of a model: its packed format, and for each part the file, offset, extents
-// and strides.
-using WeightKey = FileWords;
-using PackedMatrices = std::map<WeightKey, std::shared_ptr<const ops::PackedMatrix>>;
+using PackedWeights = std::map<ops::PackedKey, ops::PackedBytes>;
 
-// A file of packed matrices:
+// A file of packed weights:
 //   header    magic, format, panel width, content hash of the model (3 words), words of the index
-//   index     for each matrix: words of its key, the key, format, rows, columns, offset of its
-//             panels, checksum of its panels
-//   checksum  of header and index; then zeros up to a multiple of kPanelAlignment
-//   panels    of each matrix, as they lie in memory, each starting at such a multiple
+//   index     for each weight: words of its key, the key, facts, number of parts; for each part its
+//             offset, size and checksum
+//   checksum  of header and index; then zeros up to a multiple of kPartAlignment
+//   parts     of each weight, as they lie in memory, each starting at such a multiple. Parts that
+//             share their memory are written once.
 struct PackedFile {
-  PackedMatrices matrices;
+  PackedWeights weights;
   FileIdentity identity;
 };
 
-// Maps the file; the matrices are views of it. nullopt if the file is missing, damaged, of another
+// Maps the file; the weights are views of it. nullopt if the file is missing, damaged, of another
 // format or of another model. Reads all of it and verifies its checksums, unless its identity is
 // `trusted`, that of a file verified before.
 std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentHash& content,
@@ -39,7 +36,7 @@ std::optional<PackedFile> OpenPackedFile(const std::string& path, const ContentH
 
 // Errors as in ReplaceFile.
 absl::StatusOr<FileIdentity> WritePackedFile(const std::string& path, const ContentHash& content,
-                                             const PackedMatrices& matrices);
+                                             const PackedWeights& weights);
 
 }  // namespace attnrun::cache
 

@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "ops/gemm/micro_kernel.h"
 #include "weight_cache/cache_files.h"
+#include "weight_cache/checksum.h"
 
 namespace attnrun::cache {
 namespace {
@@ -30,11 +31,8 @@ bool AreSettled(const std::vector<FileIdentity>& files) {
   });
 }
 
-// Number of floats from the first element to the last.
-uint64_t SpanOf(const ops::MatrixView& view) {
-  return static_cast<uint64_t>((view.rows - 1) * view.row_stride +
-                               (view.columns - 1) * view.column_stride + 1);
-}
+// The file words of a source that lies in none of the model's files begin with this.
+constexpr uint64_t kNoFile = ~uint64_t{0};
 
 }  // namespace
 
@@ -53,51 +51,44 @@ void WeightCache::Open() {
   auto packed = OpenPackedFile(PackedPath(), stamp_.content,
                                known ? std::optional(last->packed) : std::nullopt);
   if (!packed.has_value()) return;
-  matrices_ = std::move(packed->matrices);
+  weights_ = std::move(packed->weights);
   stamp_.packed = packed->identity;
   if (last != stamp_) Remember();
 }
 
-std::optional<WeightKey> WeightCache::KeyOf(ops::WeightFormat format,
-                                            const ops::SideBySide& weight) const {
-  if (weight.rows() == 0 || weight.columns() == 0) return std::nullopt;
-  WeightKey key = {static_cast<uint64_t>(format)};
-  for (const ops::MatrixView& part : weight.parts()) {
-    if (part.columns == 0) continue;
-    const auto* begin = reinterpret_cast<const char*>(part.data);
-    const auto* end = begin + SpanOf(part) * sizeof(float);
-    const auto holds = [&](const std::shared_ptr<const FileBytes>& file) {
-      const absl::string_view bytes = file->bytes();
-      return begin >= bytes.data() && end <= bytes.data() + bytes.size();
-    };
-    const auto file = absl::c_find_if(files_, holds);
-    if (file == files_.end()) return std::nullopt;
-    for (const int64_t word : {file - files_.begin(), begin - (*file)->bytes().data(), part.rows,
-                               part.columns, part.row_stride, part.column_stride}) {
-      key.push_back(static_cast<uint64_t>(word));
-    }
+void WeightCache::AppendSource(absl::string_view source, ops::PackedKey& key) const {
+  key.push_back(source.size());
+  const auto holds = [&](const std::shared_ptr<const FileBytes>& file) {
+    const absl::string_view bytes = file->bytes();
+    return source.data() >= bytes.data() &&
+           source.data() + source.size() <= bytes.data() + bytes.size();
+  };
+  const auto file = absl::c_find_if(files_, holds);
+  if (file != files_.end()) {
+    key.push_back(static_cast<uint64_t>(file - files_.begin()));
+    key.push_back(static_cast<uint64_t>(source.data() - (*file)->bytes().data()));
+    return;
   }
+  const Checksum contents = Checksum::Of(source);
+  key.insert(key.end(), {kNoFile, contents.low, contents.high});
+}
+
+ops::PackedKey WeightCache::KeyOf(const ops::PackedRecipe& recipe) const {
+  ops::PackedKey key = {recipe.numbers.size()};
+  for (const int64_t number : recipe.numbers) key.push_back(static_cast<uint64_t>(number));
+  for (const absl::string_view source : recipe.sources) AppendSource(source, key);
   return key;
 }
 
-std::shared_ptr<const ops::PackedMatrix> WeightCache::Find(ops::WeightFormat format,
-                                                           const ops::SideBySide& weight) {
-  const auto key = KeyOf(format, weight);
-  if (!key.has_value()) return nullptr;
+std::optional<ops::PackedBytes> WeightCache::Find(const ops::PackedKey& key) {
   if (!opened_) Open();
-  const auto found = matrices_.find(*key);
-  const bool fits = found != matrices_.end() && found->second->format() == format &&
-                    found->second->rows() == weight.rows() &&
-                    found->second->columns() == weight.columns();
-  return fits ? found->second : nullptr;
+  const auto found = weights_.find(key);
+  return found == weights_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void WeightCache::Add(const ops::SideBySide& weight,
-                      std::shared_ptr<const ops::PackedMatrix> matrix) {
-  auto key = KeyOf(matrix->format(), weight);
-  if (!key.has_value()) return;
+void WeightCache::Add(const ops::PackedKey& key, ops::PackedBytes packed) {
   if (!opened_) Open();
-  matrices_.insert_or_assign(*std::move(key), std::move(matrix));
+  weights_.insert_or_assign(key, std::move(packed));
   added_ = true;
 }
 
@@ -107,7 +98,7 @@ absl::Status WeightCache::Save() {
     return absl::ErrnoToStatus(error,
                                absl::StrCat("directory '", directory_, "' cannot be created"));
   }
-  ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, matrices_));
+  ATTNRUN_ASSIGN_OR_RETURN(stamp_.packed, WritePackedFile(PackedPath(), stamp_.content, weights_));
   Remember();
   SweepCache(directory_);
   added_ = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/file_bytes.h"
 #include "ops/gemm/packed_store.h"
 #include "weight_cache/packed_file.h"
@@ -17,32 +18,31 @@ namespace attnrun::cache {
 
 // The packed weights of one model in a cache directory. Its files are
 //   attnrun-<content hash of the model>-w<panel width>.packed
-//     the packed matrices, see PackedFile
+//     the packed weights, see PackedFile
 //   attnrun-<hash of device and path of the model>-w<panel width>.seen
 //     a SourceStamp
 // Save also removes the files of models that were deleted or changed, see SweepCache.
-// Only weights that lie as floats in the model's files are kept, alone or side by side. Weights
-// computed by the optimizer and half-precision weights are packed at each start.
+// A source of a weight that lies in the model's files is told by its place there, since their
+// contents are known; one that the optimizer computed, by a hash of its bytes.
 class WeightCache final : public ops::PackedStore {
  public:
   using Files = std::vector<std::shared_ptr<const FileBytes>>;
 
   // `files` are those of the model, its own first; at least one. Nothing is read until a weight
-  // that can be kept is looked up. Damaged files in the directory count as missing. `verify`: read
+  // is looked up. Damaged files in the directory count as missing. `verify`: read
   // and check everything, even if a SourceStamp says that nothing changed.
   WeightCache(std::string directory, Files files, bool verify = false);
 
-  std::shared_ptr<const ops::PackedMatrix> Find(ops::WeightFormat format,
-                                                const ops::SideBySide& weight) override;
-  void Add(const ops::SideBySide& weight, std::shared_ptr<const ops::PackedMatrix> matrix) override;
+  ops::PackedKey KeyOf(const ops::PackedRecipe& recipe) const override;
+  std::optional<ops::PackedBytes> Find(const ops::PackedKey& key) override;
+  void Add(const ops::PackedKey& key, ops::PackedBytes packed) override;
 
   // Writes the weights added and those that were there, and creates the directory if it is missing.
   // Errors are those of the file system. Does nothing if nothing was added.
   absl::Status Save();
 
  private:
-  // nullopt if a part lies outside the model's files.
-  std::optional<WeightKey> KeyOf(ops::WeightFormat format, const ops::SideBySide& weight) const;
+  void AppendSource(absl::string_view source, ops::PackedKey& key) const;
   void Open();
   std::string PackedPath() const;
   std::string StampPath() const;
@@ -54,7 +54,7 @@ class WeightCache final : public ops::PackedStore {
   const bool verify_;
   bool opened_ = false;
   SourceStamp stamp_;
-  PackedMatrices matrices_;
+  PackedWeights weights_;
   bool added_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "loader/model_maker.h"
+#include "ops/gemm/packed_matrix.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
@@ -37,6 +38,13 @@ class WeightCacheTest : public ::testing::Test {
     context.packed_store = &cache;
     ASSERT_TRUE(ops::PackedMatrix::Pack(weight, context).ok());
   }
+  // The weight as a later session finds it; null if it does not.
+  static std::shared_ptr<const ops::PackedMatrix> Find(
+      cache::WeightCache& cache, const ops::SideBySide& weight,
+      ops::WeightFormat format = ops::WeightFormat::kFloat32) {
+    const auto found = cache.Find(cache.KeyOf(ops::PackedMatrix::RecipeOf(format, weight)));
+    return found.has_value() ? ops::PackedMatrix::Read(format, weight, *found) : nullptr;
+  }
   // Columns of the matrix in the file, or of the same matrix in other memory.
   ops::MatrixView Columns(int64_t first, int64_t count, const void* data = nullptr) const {
     const auto* floats = static_cast<const float*>(data == nullptr ? file_->bytes().data() : data);
@@ -55,14 +63,14 @@ TEST_F(WeightCacheTest, FindsWeightsKeptByEarlierRuns) {
   Keep(first, whole);
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, whole), nullptr);
-  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, two), nullptr);
+  EXPECT_NE(Find(second, whole), nullptr);
+  EXPECT_EQ(Find(second, two), nullptr);
   Keep(second, two);
   ASSERT_TRUE(second.Save().ok());
   // The third cache finds both, with the bytes that packing makes.
   cache::WeightCache third = Cache();
   for (const ops::SideBySide& weight : {whole, two}) {
-    const auto found = third.Find(ops::WeightFormat::kFloat32, weight);
+    const auto found = Find(third, weight);
     ASSERT_NE(found, nullptr);
     const auto packed = ops::PackedMatrix::Pack(weight).value();
     ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
@@ -83,8 +91,8 @@ TEST_F(WeightCacheTest, KeepsEachFormatOfAWeight) {
   ASSERT_NE(packed->format(), ops::WeightFormat::kFloat32);
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, whole), nullptr);
-  const auto found = second.Find(packed->format(), whole);
+  EXPECT_NE(Find(second, whole), nullptr);
+  const auto found = Find(second, whole, packed->format());
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->format(), packed->format());
   ASSERT_EQ(found->panels().byte_size(), packed->panels().byte_size());
@@ -108,7 +116,7 @@ TEST_F(WeightCacheTest, KnowsWhichWeightsAreInt8) {
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
   const auto found = pack(second, false);
-  EXPECT_EQ(found, second.Find(packed->format(), whole));
+  EXPECT_EQ(found->panels().raw(), Find(second, whole, packed->format())->panels().raw());
   EXPECT_EQ(
       std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
   EXPECT_EQ(pack(second, true)->format(), ops::WeightFormat::kFloat32);
@@ -120,13 +128,10 @@ TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {
   Keep(first, ops::SideBySide({whole}));
   ASSERT_TRUE(first.Save().ok());
   cache::WeightCache second = Cache();
-  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({whole.Transposed()})),
-            nullptr);
-  EXPECT_EQ(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({Columns(0, 63)})), nullptr);
-  EXPECT_EQ(
-      second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({Columns(0, 32), Columns(32, 32)})),
-      nullptr);
-  EXPECT_NE(second.Find(ops::WeightFormat::kFloat32, ops::SideBySide({whole})), nullptr);
+  EXPECT_EQ(Find(second, ops::SideBySide({whole.Transposed()})), nullptr);
+  EXPECT_EQ(Find(second, ops::SideBySide({Columns(0, 63)})), nullptr);
+  EXPECT_EQ(Find(second, ops::SideBySide({Columns(0, 32), Columns(32, 32)})), nullptr);
+  EXPECT_NE(Find(second, ops::SideBySide({whole})), nullptr);
 }
 
 TEST_F(WeightCacheTest, ConcurrentWritersLeaveOneCompleteFile) {
@@ -147,22 +152,49 @@ TEST_F(WeightCacheTest, ConcurrentWritersLeaveOneCompleteFile) {
     ++count[file.path().extension()];
   }
   EXPECT_EQ(count, (std::map<std::string, int>{{".packed", 1}, {".seen", 1}}));
-  EXPECT_NE(Cache().Find(ops::WeightFormat::kFloat32, whole), nullptr);
+  cache::WeightCache last = Cache();
+  EXPECT_NE(Find(last, whole), nullptr);
 }
 
-TEST_F(WeightCacheTest, KeepsOnlyWeightsOfTheModelFiles) {
+TEST_F(WeightCacheTest, KnowsWeightsInOtherMemoryByTheirContents) {
+  const std::vector<ops::SideBySide> weights = {
+      ops::SideBySide({Columns(0, 64, floats_.raw())}),
+      ops::SideBySide({Columns(0, 64), Columns(0, 64, floats_.raw())}),
+      ops::SideBySide({Columns(1, 63, floats_.raw())})};
+  cache::WeightCache first = Cache();
+  for (const ops::SideBySide& weight : weights) Keep(first, weight);
+  ASSERT_TRUE(first.Save().ok());
+  cache::WeightCache second = Cache();
+  for (const ops::SideBySide& weight : weights) EXPECT_NE(Find(second, weight), nullptr);
+  std::vector<float> copy(floats_.data<float>(), floats_.data<float>() + 64 * 64);
+  EXPECT_NE(Find(second, ops::SideBySide({Columns(0, 64, copy.data())})), nullptr);
+  copy[64 * 64 - 1] += 1;
+  EXPECT_EQ(Find(second, ops::SideBySide({Columns(0, 64, copy.data())})), nullptr);
+}
+
+TEST_F(WeightCacheTest, DoesNotKeepWeightsWithoutElements) {
   cache::WeightCache cache = Cache();
-  const auto packed = ops::PackedMatrix::Pack(Columns(0, 64)).value();
-  const ops::MatrixView elsewhere = Columns(0, 64, floats_.raw());
-  // The last row of the third weight ends beyond the file.
-  for (const ops::SideBySide& weight :
-       {ops::SideBySide({elsewhere}), ops::SideBySide({Columns(0, 64), elsewhere}),
-        ops::SideBySide({Columns(1, 64)}), ops::SideBySide({Columns(0, 0)})}) {
-    EXPECT_EQ(cache.Find(ops::WeightFormat::kFloat32, weight), nullptr);
-    cache.Add(weight, packed);
-  }
+  Keep(cache, ops::SideBySide({Columns(0, 0)}));
   ASSERT_TRUE(cache.Save().ok());
   EXPECT_FALSE(std::filesystem::exists(folder_.path("cache")));
+}
+
+// A file whose checksums are right may still hold nonsense.
+TEST_F(WeightCacheTest, ReplacesWeightsThatDoNotFit) {
+  const ops::SideBySide whole({Columns(0, 64)});
+  const auto key = Cache().KeyOf(ops::PackedMatrix::RecipeOf(ops::WeightFormat::kFloat32, whole));
+  const Tensor few = Tensor::Allocate(DataType::kUint8, {100}).value();
+  for (const ops::PackedBytes& wrong :
+       {ops::PackedBytes{}, ops::PackedBytes{0, {few}}, ops::PackedBytes{0, {few, few}}}) {
+    cache::WeightCache first = Cache();
+    first.Add(key, wrong);
+    ASSERT_TRUE(first.Save().ok());
+    cache::WeightCache second = Cache();
+    EXPECT_TRUE(second.Find(key).has_value());
+    EXPECT_EQ(Find(second, whole), nullptr);
+    Keep(second, whole);
+    EXPECT_NE(Find(second, whole), nullptr);
+  }
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void MendPacked(std::string& bytes) {
   if (words < bytes.size()) PutChecksum(bytes, (kHeaderWords + words) * kWord);
 }
 
-// Reads every byte of the matrices, which lie in the file.
+// Reads every byte of the weights, which lie in the file.
 void ReadPacked(const std::string& bytes, bool trusted) {
   const MemoryFile file(bytes);
   std::optional<FileIdentity> identity;
@@ -41,9 +41,10 @@ void ReadPacked(const std::string& bytes, bool trusted) {
   }
   const auto packed = cache::OpenPackedFile(file.path(), kSeedContent, identity);
   if (!packed.has_value()) return;
-  for (const auto& [key, matrix] : packed->matrices) {
-    const Tensor& panels = matrix->panels();
-    cache::Checksum::Of({static_cast<const char*>(panels.raw()), panels.byte_size()});
+  for (const auto& [key, weight] : packed->weights) {
+    for (const Tensor& part : weight.parts) {
+      cache::Checksum::Of({static_cast<const char*>(part.raw()), part.byte_size()});
+    }
   }
 }
 
