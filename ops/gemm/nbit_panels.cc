@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/hash/hash.h"
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
+#include "core/weak_pool.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/weight_memory.h"
 
@@ -44,6 +46,10 @@ bool HasPlainScales(const NBitColumns& part) {
           std::all_of(part.zero_points, part.zero_points + count, is_near));
 }
 
+// Facts of a store's bytes.
+constexpr uint64_t kHasZeroPoints = 1;
+constexpr uint64_t kHasPlainScales = 2;
+
 // Kernels read vectors of codes from any byte of a word on, and so beyond the last word.
 constexpr int64_t kSlack = 3;
 
@@ -75,31 +81,76 @@ NBitPanel NBitPanels::panel(int64_t index) const {
   return {format_, data_.data<uint8_t>() + index * format_.panel_bytes};
 }
 
+NBitPanels::NBitPanels(const NBitColumns& weight, bool has_zero_points) : columns_(weight.columns) {
+  format_.bits = weight.bits;
+  format_.block = weight.block;
+  format_.rows = weight.rows;
+  format_.has_zero_points = has_zero_points;
+  const int64_t lines = (has_zero_points ? 2 : 1) + weight.block / format_.codes_per_word();
+  format_.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
+  format_.panel_bytes = weight.blocks() * format_.block_bytes;
+}
+
+int64_t NBitPanels::byte_size() const { return num_panels() * format_.panel_bytes + kSlack; }
+
 absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
     const std::vector<NBitColumns>& parts) {
+  NBitColumns whole = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) whole.columns += parts[i].columns;
   // No make_shared: it cannot call the private constructor.
-  std::shared_ptr<NBitPanels> packed(new NBitPanels);
-  for (const NBitColumns& part : parts) packed->columns_ += part.columns;
-  NBitFormat& format = packed->format_;
-  format.bits = parts[0].bits;
-  format.block = parts[0].block;
-  format.rows = parts[0].rows;
-  format.has_zero_points = std::any_of(parts.begin(), parts.end(), NeedsZeroPoints);
-  format.has_plain_scales = std::all_of(parts.begin(), parts.end(), HasPlainScales);
-  const int64_t lines = (format.has_zero_points ? 2 : 1) + format.block / format.codes_per_word();
-  format.block_bytes = lines * PanelWidth() * static_cast<int64_t>(sizeof(float));
-  format.panel_bytes = parts[0].blocks() * format.block_bytes;
-  const int64_t panels = packed->num_panels();
+  const std::shared_ptr<NBitPanels> packed(
+      new NBitPanels(whole, std::any_of(parts.begin(), parts.end(), NeedsZeroPoints)));
+  packed->format_.has_plain_scales = std::all_of(parts.begin(), parts.end(), HasPlainScales);
   ATTNRUN_ASSIGN_OR_RETURN(
-      packed->data_,
-      Tensor::Allocate(DataType::kUint8, {panels * format.panel_bytes + kSlack}, WeightMemory()));
+      packed->data_, Tensor::Allocate(DataType::kUint8, {packed->byte_size()}, WeightMemory()));
   auto* const data = packed->data_.mutable_data<uint8_t>();
-  ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
+  std::memset(data + packed->byte_size() - kSlack, 0, kSlack);
+  ParallelFor(packed->num_panels(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      packed->PackPanel(parts, index, data + index * format.panel_bytes);
+      packed->PackPanel(parts, index, data + index * packed->panel_bytes());
     }
   });
-  return packed;
+  return WeakPool<NBitPanels>::Get().FindOrMake(
+      packed->Fingerprint(), [&](const NBitPanels& other) { return packed->Equals(other); },
+      [&]() -> absl::StatusOr<std::shared_ptr<const NBitPanels>> { return packed; });
+}
+
+PackedBytes NBitPanels::bytes() const {
+  const uint64_t facts = (format_.has_zero_points ? kHasZeroPoints : 0) |
+                         (format_.has_plain_scales ? kHasPlainScales : 0);
+  return {facts, {data_}};
+}
+
+std::shared_ptr<const NBitPanels> NBitPanels::Read(const NBitColumns& weight,
+                                                   const PackedBytes& bytes) {
+  if ((bytes.facts & ~(kHasZeroPoints | kHasPlainScales)) != 0) return nullptr;
+  if (bytes.parts.size() != 1) return nullptr;
+  const bool has_zero_points = (bytes.facts & kHasZeroPoints) != 0;
+  // Kernels for 2 bits always read zero points.
+  if (weight.bits == 2 && !has_zero_points) return nullptr;
+  std::shared_ptr<NBitPanels> packed(new NBitPanels(weight, has_zero_points));
+  packed->format_.has_plain_scales = (bytes.facts & kHasPlainScales) != 0;
+  packed->data_ = bytes.parts[0];
+  return packed->data_.num_elements() == packed->byte_size() ? packed : nullptr;
+}
+
+size_t NBitPanels::Fingerprint() const {
+  constexpr int64_t kSamples = 64;
+  size_t hash = absl::HashOf(format_.bits, format_.block, format_.rows, columns_);
+  const int64_t step = std::max<int64_t>(byte_size() / kSamples, 1);
+  for (int64_t i = 0; i < byte_size(); i += step) {
+    hash = absl::HashOf(hash, data_.data<uint8_t>()[i]);
+  }
+  return hash;
+}
+
+bool NBitPanels::Equals(const NBitPanels& other) const {
+  return format_.bits == other.format_.bits && format_.block == other.format_.block &&
+         format_.rows == other.format_.rows && columns_ == other.columns_ &&
+         format_.has_zero_points == other.format_.has_zero_points &&
+         format_.block_bytes == other.format_.block_bytes &&
+         data_.num_elements() == other.data_.num_elements() &&
+         std::memcmp(data_.raw(), other.data_.raw(), byte_size()) == 0;
 }
 
 void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
 #include "ops/gemm/nbit_kernel.h"
+#include "ops/gemm/packed_store.h"
 
 namespace attnrun::ops {
 
@@ -36,9 +37,17 @@ struct NBitColumns {
 class NBitPanels {
  public:
   // Precondition: at least one part, and all have the same bits, block and rows.
-  // kResourceExhausted as Allocator says.
+  // kResourceExhausted as Allocator says. Live panels of equal contents share their bytes,
+  // whichever nodes, models or sessions they belong to.
   static absl::StatusOr<std::shared_ptr<const NBitPanels>> Pack(
       const std::vector<NBitColumns>& parts);
+
+  // A weight of these bits, block, rows and columns from a store's bytes; null if these are not as
+  // long as it is.
+  static std::shared_ptr<const NBitPanels> Read(const NBitColumns& weight,
+                                                const PackedBytes& bytes);
+  // As a store keeps it.
+  PackedBytes bytes() const;
 
   const NBitFormat& format() const { return format_; }
   int64_t rows() const { return format_.rows; }
@@ -49,7 +58,11 @@ class NBitPanels {
   int64_t panel_bytes() const { return format_.panel_bytes; }
 
  private:
-  NBitPanels() = default;
+  // Without bytes.
+  NBitPanels(const NBitColumns& weight, bool has_zero_points);
+  int64_t byte_size() const;
+  size_t Fingerprint() const;
+  bool Equals(const NBitPanels& other) const;
   void PackPanel(const std::vector<NBitColumns>& parts, int64_t index, uint8_t* to) const;
 
   NBitFormat format_;

@@ -26,6 +26,9 @@ struct PackedRecipe {
   std::vector<absl::string_view> sources;
 };
 
+// Adds a source with its type, extents and strides. An undefined tensor is a type without bytes.
+void AppendTensor(const Tensor& tensor, PackedRecipe& recipe);
+
 // A packed weight as a store keeps it.
 struct PackedBytes {
   // Facts about the weight that packing found out.

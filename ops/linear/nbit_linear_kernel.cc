@@ -70,7 +70,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> NBitLinear::MakeKernel(const KernelConte
     // The reference code says what is wrong with it.
     if (!codes.back().Check().ok()) return nullptr;
   }
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide(codes));
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed,
+                           PackSideBySide(codes, context.packed_store));
   return std::make_unique<NBitLinearKernel>(*this, weights, std::move(packed), context.precision);
 }
 

@@ -120,7 +120,7 @@ absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
     matrices.push_back({numbers.data<float>(), layer.k, layer.n, strides[1], strides[0]});
   }
   if (!weights.empty()) {
-    ATTNRUN_ASSIGN_OR_RETURN(packed.codes, PackSideBySide(weights));
+    ATTNRUN_ASSIGN_OR_RETURN(packed.codes, PackSideBySide(weights, context.packed_store));
   } else {
     ATTNRUN_ASSIGN_OR_RETURN(
         packed.floats, PackedMatrix::Pack(SideBySide(matrices), context, layers[0].weight.type()));

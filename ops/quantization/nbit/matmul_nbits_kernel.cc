@@ -81,7 +81,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulNBits::MakeKernel(
   if (!inputs[kCodes].defined() || !inputs[kScales].defined()) return nullptr;
   ATTNRUN_RETURN_IF_ERROR(CheckWeight([&](int i) { return inputs[i]; }));
   const NBitWeight weight = Weight([&](int i) { return inputs[i]; });
-  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed, PackSideBySide({weight}));
+  ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const NBitPanels> packed,
+                           PackSideBySide({weight}, context.packed_store));
   return std::make_unique<MatMulNBitsKernel>(*this, std::move(packed),
                                              inputs[kZeroPoints].defined(),
                                              inputs[kGroups].defined(), context.precision);

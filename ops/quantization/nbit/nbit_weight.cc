@@ -85,8 +85,21 @@ absl::StatusOr<std::vector<double>> NBitWeight::Columns() const {
   return columns;
 }
 
-absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
-    absl::Span<const NBitWeight> weights) {
+namespace {
+
+PackedRecipe RecipeOf(absl::Span<const NBitWeight> weights) {
+  PackedRecipe recipe;
+  recipe.numbers = {static_cast<int64_t>(PackedKind::kNBit), weights[0].bits, weights[0].block_size,
+                    weights[0].k};
+  for (const NBitWeight& weight : weights) {
+    AppendTensor(weight.codes, recipe);
+    AppendTensor(weight.scales, recipe);
+    AppendTensor(weight.zero_points, recipe);
+  }
+  return recipe;
+}
+
+absl::StatusOr<std::shared_ptr<const NBitPanels>> PackPanels(absl::Span<const NBitWeight> weights) {
   std::vector<NBitColumns> parts;
   // The memory that the parts view.
   std::vector<Tensor> tensors;
@@ -113,6 +126,20 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
                      .zero_points = points.empty() ? nullptr : floats.back().data()});
   }
   return NBitPanels::Pack(parts);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
+    absl::Span<const NBitWeight> weights, PackedStore* store) {
+  NBitColumns whole = {.bits = static_cast<int>(weights[0].bits),
+                       .block = weights[0].block_size,
+                       .rows = weights[0].k};
+  for (const NBitWeight& weight : weights) whole.columns += weight.n;
+  return FindOrPack<NBitPanels>(
+      store, RecipeOf(weights),
+      [&](const PackedBytes& bytes) { return NBitPanels::Read(whole, bytes); },
+      [&] { return PackPanels(weights); });
 }
 
 }  // namespace attnrun::ops

@@ -47,10 +47,10 @@ struct NBitWeight {
 // The error "expected WHAT[..], but it is uint8[..]".
 absl::Status ExpectedShape(absl::string_view what, const Shape& shape, const Tensor& found);
 
-// Packs weights side by side. Precondition: Check of each; all have the same K, bits and
-// block_size.
+// Packs weights side by side, or takes them from the store, which may be null. Precondition: Check
+// of each; all have the same K, bits and block_size.
 absl::StatusOr<std::shared_ptr<const NBitPanels>> PackSideBySide(
-    absl::Span<const NBitWeight> weights);
+    absl::Span<const NBitWeight> weights, PackedStore* store);
 
 }  // namespace attnrun::ops
 

@@ -133,6 +133,29 @@ TEST_P(NBitGemmTest, PartsSideBySideHaveTheSameBitsAsOneWeight) {
   EXPECT_EQ(Product(**parts, 0, 20), Product(*packed_, 0, 20));
 }
 
+TEST_P(NBitGemmTest, StoredBytesMakeTheSamePanels) {
+  const ops::PackedBytes bytes = packed_->bytes();
+  const ops::NBitColumns extents = {
+      .bits = f_.bits, .block = f_.block, .rows = f_.k, .columns = f_.n};
+  const auto read = ops::NBitPanels::Read(extents, bytes);
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(Product(*read, 0, 20), Product(*packed_, 0, 20));
+  EXPECT_EQ(read->bytes().facts, bytes.facts);
+  // Other facts imply another size, except unknown ones.
+  EXPECT_EQ(ops::NBitPanels::Read(extents, {bytes.facts ^ 1, bytes.parts}), nullptr);
+  EXPECT_EQ(ops::NBitPanels::Read(extents, {bytes.facts | 256, bytes.parts}), nullptr);
+  EXPECT_EQ(ops::NBitPanels::Read(extents, {bytes.facts, {}}), nullptr);
+  ops::NBitColumns longer = extents;
+  longer.rows += f_.block;
+  EXPECT_EQ(ops::NBitPanels::Read(longer, bytes), nullptr);
+}
+
+TEST_P(NBitGemmTest, EqualWeightsAreStoredOnce) {
+  EXPECT_EQ(ops::NBitPanels::Pack({Columns(0, f_.n)}).value(), packed_);
+  scales_[0] += 1;
+  EXPECT_NE(ops::NBitPanels::Pack({Columns(0, f_.n)}).value(), packed_);
+}
+
 std::vector<Format> Formats() {
   std::vector<Format> formats;
   for (const int bits : {2, 4, 8}) {
