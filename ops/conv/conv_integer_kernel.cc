@@ -201,7 +201,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvInteger::MakeKernel(
     if (SuitsSmallGroups(w, groups)) {
       return MakeSmallGroupsKernel(attributes_, w, has_zero ? &context.constants[3] : nullptr);
     }
-    const auto pack = [](const Int8Matrix& matrix) { return Int8Panels::PackShared({matrix}); };
+    const auto pack = [&](const Int8Matrix& matrix) {
+      return Int8Panels::PackShared({matrix}, context.packed_store);
+    };
     ATTNRUN_ASSIGN_OR_RETURN(
         weights, PackWeights(w, has_zero ? &context.constants[3] : nullptr, groups, pack));
   }

@@ -5,12 +5,9 @@
 #include <atomic>
 #include <cstring>
 
-#include "absl/hash/hash.h"
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "core/weak_pool.h"
-#include "ops/gemm/weight_memory.h"
 #include "ops/tensors/bytes.h"
 
 namespace attnrun::ops {
@@ -19,14 +16,6 @@ namespace {
 // uint8 is stored less 128, which flips the first bit.
 int ShiftOf(DataType type) { return type == DataType::kUint8 ? 128 : 0; }
 int8_t FlipOf(DataType type) { return static_cast<int8_t>(type == DataType::kUint8 ? -128 : 0); }
-
-// The amount to take off the first of two neighbours so that 255 times their sum fits 16 bits. It
-// is 0 for different signs.
-int CorrectionOf(int8_t first, int8_t second) {
-  constexpr int kMost = 128;
-  const int sum = first + second;
-  return sum > kMost ? sum - kMost : std::min(sum + kMost, 0);
-}
 
 int64_t CountCorrections(const Int8Matrix& part) {
   const int8_t flip = FlipOf(part.values->type());
@@ -71,6 +60,12 @@ Int8Layout LayoutFor(absl::Span<const Int8Matrix> parts) {
 
 }  // namespace
 
+int64_t ColumnsOf(absl::Span<const Int8Matrix> parts) {
+  int64_t columns = 0;
+  for (const Int8Matrix& part : parts) columns += part.columns;
+  return columns;
+}
+
 int64_t Int8Panels::num_panels() const { return DivCeil(columns_, panel_width()); }
 
 int64_t Int8Panels::steps() const {
@@ -82,7 +77,7 @@ Int8PanelView Int8Panels::view(int64_t panel) const {
   const int64_t column = panel * panel_width();
   Int8PanelView view;
   view.integers = panels_.data<int8_t>() + column * steps() * RowsPerStep(layout_);
-  if (!corrections_.empty()) view.corrections = corrections_[panel];
+  if (corrections_.has_value()) view.corrections = corrections_->OfPanel(panel);
   if (has_offsets_) view.offsets = offsets_.data<int32_t>() + column;
   view.sums = sums_.data<int32_t>() + column;
   return view;
@@ -91,10 +86,8 @@ Int8PanelView Int8Panels::view(int64_t panel) const {
 absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
     absl::Span<const Int8Matrix> parts, Allocator& allocator) {
   // No make_shared: it cannot call the private constructor.
-  std::shared_ptr<Int8Panels> packed(new Int8Panels);
-  packed->rows_ = parts[0].rows;
-  for (const Int8Matrix& part : parts) packed->columns_ += part.columns;
-  packed->layout_ = LayoutFor(parts);
+  std::shared_ptr<Int8Panels> packed(
+      new Int8Panels(parts[0].rows, ColumnsOf(parts), LayoutFor(parts)));
   ATTNRUN_RETURN_IF_ERROR(packed->Allocate(allocator));
   int64_t column = 0;
   for (const Int8Matrix& part : parts) {
@@ -102,46 +95,14 @@ absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
     column += part.columns;
   }
   if (packed->layout_ == Int8Layout::kInt8x4) {
-    packed->corrections_.resize(packed->num_panels());
-    ParallelFor(packed->num_panels(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; ++panel) packed->Limit(panel);
-    });
+    ATTNRUN_ASSIGN_OR_RETURN(packed->corrections_,
+                             SaturationCorrections::Clamp(packed->panels_, allocator));
   }
   return packed;
 }
 
-absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackShared(
-    absl::Span<const Int8Matrix> parts) {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Panels> packed,
-                           Pack(parts, WeightMemory()));
-  return WeakPool<Int8Panels>::Get().FindOrMake(
-      packed->Fingerprint(), [&](const Int8Panels& other) { return packed->Equals(other); },
-      [&]() -> absl::StatusOr<std::shared_ptr<const Int8Panels>> { return packed; });
-}
-
-size_t Int8Panels::Fingerprint() const {
-  constexpr int64_t kSamples = 64;
-  size_t hash = absl::HashOf(rows_, columns_, layout_);
-  const int64_t step = std::max<int64_t>(panels_.num_elements() / kSamples, 1);
-  for (int64_t i = 0; i < panels_.num_elements(); i += step) {
-    hash = absl::HashOf(hash, panels_.data<int8_t>()[i]);
-  }
-  return hash;
-}
-
-bool Int8Panels::Equals(const Int8Panels& other) const {
-  const auto equal = [](const Tensor& a, const Tensor& b) {
-    return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0;
-  };
-  // Panels alone do not determine the matrix: offsets, sums and corrections count, too.
-  return rows_ == other.rows_ && columns_ == other.columns_ && layout_ == other.layout_ &&
-         equal(panels_, other.panels_) && equal(offsets_, other.offsets_) &&
-         equal(sums_, other.sums_) && corrections_ == other.corrections_;
-}
-
 absl::Status Int8Panels::Allocate(Allocator& allocator) {
-  const Shape shape = {num_panels(), steps(), panel_width() * RowsPerStep(layout_)};
-  ATTNRUN_ASSIGN_OR_RETURN(panels_, Tensor::Allocate(DataType::kInt8, shape, allocator));
+  ATTNRUN_ASSIGN_OR_RETURN(panels_, Tensor::Allocate(DataType::kInt8, PanelsShape(), allocator));
   ATTNRUN_ASSIGN_OR_RETURN(offsets_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
   ATTNRUN_ASSIGN_OR_RETURN(sums_, Tensor::Allocate(DataType::kInt32, {columns_}, allocator));
   std::memset(panels_.mutable_raw(), 0, panels_.num_elements());
@@ -196,24 +157,6 @@ void Int8Panels::PackColumns(const Int8Matrix& part, int64_t column, Columns col
         to[kGroup * j + i] = value;
         sums[j] += value;
       }
-    }
-  }
-}
-
-void Int8Panels::Limit(int64_t panel) {
-  const int64_t group = RowsPerStep(layout_);
-  const int64_t per_step = panel_width() * group;
-  int8_t* values = panels_.mutable_data<int8_t>() + panel * steps() * per_step;
-  for (int64_t step = 0; step < steps(); ++step, values += per_step) {
-    // First checks whether the step has any, a loop that the compiler vectorizes.
-    int32_t any = 0;
-    for (int64_t i = 0; i < per_step; i += 2) any |= CorrectionOf(values[i], values[i + 1]);
-    for (int64_t i = 0; any != 0 && i < per_step; i += 2) {
-      const int correction = CorrectionOf(values[i], values[i + 1]);
-      if (correction == 0) continue;
-      values[i] = static_cast<int8_t>(values[i] - correction);
-      corrections_[panel].push_back({static_cast<int32_t>(step * group + i % group),
-                                     static_cast<int32_t>(i / group), correction});
     }
   }
 }

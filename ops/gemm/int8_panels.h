@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attnrun/tensor.h"
 #include "ops/gemm/int8_kernel.h"
+#include "ops/gemm/packed_store.h"
+#include "ops/gemm/saturation_corrections.h"
 
 namespace attnrun::ops {
 
@@ -23,6 +25,8 @@ struct Int8Matrix {
   // One element or one per column, of the type of `values`; null for zeros.
   const Tensor* zero_points = nullptr;
 };
+
+int64_t ColumnsOf(absl::Span<const Int8Matrix> parts);
 
 // A panel of a packed matrix; its arrays have a number for each column of the panel.
 struct Int8PanelView {
@@ -53,9 +57,16 @@ class Int8Panels {
   static absl::StatusOr<std::shared_ptr<const Int8Panels>> Pack(absl::Span<const Int8Matrix> parts,
                                                                 Allocator& allocator);
   // As Pack, on the heap and shared: live panels of equal contents share their bytes, whichever
-  // nodes, models or sessions they belong to.
+  // nodes, models or sessions they belong to. Or takes them from the store, which may be null.
   static absl::StatusOr<std::shared_ptr<const Int8Panels>> PackShared(
-      absl::Span<const Int8Matrix> parts);
+      absl::Span<const Int8Matrix> parts, PackedStore* store);
+
+  // Panels of so many rows and columns from a store's bytes; null if these could not be such panels
+  // on this machine.
+  static std::shared_ptr<const Int8Panels> Read(int64_t rows, int64_t columns,
+                                                const PackedBytes& bytes);
+  // As a store keeps it.
+  PackedBytes bytes() const;
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -66,7 +77,13 @@ class Int8Panels {
   Int8PanelView view(int64_t panel) const;
 
  private:
-  Int8Panels() = default;
+  Int8Panels(int64_t rows, int64_t columns, Int8Layout layout)
+      : rows_(rows), columns_(columns), layout_(layout) {}
+  static absl::StatusOr<std::shared_ptr<const Int8Panels>> PackOnHeap(
+      absl::Span<const Int8Matrix> parts);
+  Shape PanelsShape() const {
+    return {num_panels(), steps(), panel_width() * RowsPerStep(layout_)};
+  }
   int64_t panel_width() const { return Int8PanelWidth(layout_); }
   size_t Fingerprint() const;
   bool Equals(const Int8Panels& other) const;
@@ -80,18 +97,16 @@ class Int8Panels {
   };
   template <int kGroup>
   void PackColumns(const Int8Matrix& part, int64_t column, Columns columns);
-  // Clamps the pairs of a panel that would saturate, and lists the corrections.
-  void Limit(int64_t panel);
 
-  int64_t rows_ = 0;
-  int64_t columns_ = 0;
-  Int8Layout layout_ = Int8Layout::kInt16x2;
+  const int64_t rows_;
+  const int64_t columns_;
+  const Int8Layout layout_;
   bool has_offsets_ = false;
   Tensor panels_;
   Tensor offsets_;
   Tensor sums_;
-  // The corrections of each panel; empty unless the layout is kInt8x4.
-  std::vector<std::vector<SaturationCorrection>> corrections_;
+  // Nullopt unless the layout is kInt8x4.
+  std::optional<SaturationCorrections> corrections_;
 };
 
 }  // namespace attnrun::ops

@@ -2,6 +2,7 @@
 #include "ops/gemm/packed_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/tensors/strided_copy.h"
 
@@ -28,6 +29,11 @@ void AppendTensor(const Tensor& tensor, PackedRecipe& recipe) {
     last += std::max<int64_t>(reach, 0);
   }
   recipe.sources.emplace_back(data + first * width, (last - first + 1) * width);
+}
+
+Tensor BytesAs(const Tensor& part, DataType type, const Shape& shape) {
+  auto tensor = Tensor::Borrow(type, shape, part.raw(), part.byte_size(), part.owner());
+  return tensor.ok() ? *std::move(tensor) : Tensor();
 }
 
 }  // namespace attnrun::ops

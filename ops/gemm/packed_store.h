@@ -37,6 +37,9 @@ struct PackedBytes {
   std::vector<Tensor> parts;
 };
 
+// A part as a tensor of this type and shape; undefined if it has another size.
+Tensor BytesAs(const Tensor& part, DataType type, const Shape& shape);
+
 // Numbers that tell packed weights apart.
 using PackedKey = std::vector<uint64_t>;
 

@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Int8Linear::MakeKernel(const KernelConte
   const LinearWeights<Tensor> weights = Weights(context);
   if (!FitTogether(weights)) return nullptr;
   ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const Int8Panels> packed,
-                           Int8Panels::PackShared(MatricesOf(weights)));
+                           Int8Panels::PackShared(MatricesOf(weights), context.packed_store));
   return std::make_unique<Int8LinearKernel>(*this, weights, std::move(packed));
 }
 

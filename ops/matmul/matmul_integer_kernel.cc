@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMulInteger::MakeKernel(
   if (b.defined() && IsByte(b.type()) && b.rank() == 2 && zero_fits) {
     const Int8Matrix matrix = {&b, 0, b.dim(0), b.dim(1),
                                has_zero ? &context.constants[3] : nullptr};
-    ATTNRUN_ASSIGN_OR_RETURN(weight, Int8Panels::PackShared({matrix}));
+    ATTNRUN_ASSIGN_OR_RETURN(weight, Int8Panels::PackShared({matrix}, context.packed_store));
   }
   return std::make_unique<MatMulIntegerKernel>(std::move(weight));
 }

@@ -35,8 +35,9 @@ struct IntegerWeight {
            IsForColumns(scales.shape()) && IsForColumns(zero_points.shape());
   }
 
-  // Packs the directions [begin, end) side by side. Precondition: IsValid().
-  absl::StatusOr<RecurrentMatrix> Pack(int64_t begin, int64_t end) const {
+  // Packs the directions [begin, end) side by side, or takes them from the store, which may be
+  // null. Precondition: IsValid().
+  absl::StatusOr<RecurrentMatrix> Pack(int64_t begin, int64_t end, PackedStore* store) const {
     const int64_t directions = values.dim(0);
     const int64_t depth = values.dim(1);
     const int64_t columns = values.dim(2);
@@ -53,7 +54,7 @@ struct IntegerWeight {
       }
     }
     for (size_t i = 0; i < parts.size(); ++i) parts[i].zero_points = &zeros[i];
-    ATTNRUN_ASSIGN_OR_RETURN(packed.integers, Int8Panels::PackShared(parts));
+    ATTNRUN_ASSIGN_OR_RETURN(packed.integers, Int8Panels::PackShared(parts, store));
     return packed;
   }
 
@@ -79,9 +80,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> DynamicQuantizeLstm::MakeKernel(
   }
   RecurrentWeights weights;
   weights.form = WeightForm::kIntegers;
-  ATTNRUN_ASSIGN_OR_RETURN(weights.input, w.Pack(0, directions));
+  ATTNRUN_ASSIGN_OR_RETURN(weights.input, w.Pack(0, directions, context.packed_store));
   for (int64_t d = 0; d < directions; ++d) {
-    ATTNRUN_ASSIGN_OR_RETURN(weights.state.emplace_back(), r.Pack(d, d + 1));
+    ATTNRUN_ASSIGN_OR_RETURN(weights.state.emplace_back(), r.Pack(d, d + 1, context.packed_store));
   }
   return MakeRecurrentKernel(attributes_, std::move(weights));
 }

@@ -116,7 +116,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Kind{"float", WeightKind::kFloat},
                       Kind{"float_bf16", WeightKind::kFloat, Precision::kBfloat16},
                       Kind{"float_int8", WeightKind::kFloat, Precision::kInt8},
-                      Kind{"computed", WeightKind::kComputed}, Kind{"nbits", WeightKind::kNBits},
+                      Kind{"computed", WeightKind::kComputed},
+                      Kind{"dynamic_int8", WeightKind::kDynamicInt8},
+                      Kind{"qdq_int8", WeightKind::kQdqInt8}, Kind{"nbits", WeightKind::kNBits},
                       Kind{"nbits_zero_points", WeightKind::kNBitsZeroPoints}),
     [](const auto& info) { return info.param.name; });
 

@@ -62,6 +62,49 @@ TEST_P(Int8GemmTest, SumsAreExact) {
   }
 }
 
+TEST_P(Int8GemmTest, StoredBytesMakeTheSamePanels) {
+  const auto [m, k, n] = GetParam();
+  std::mt19937 generator(Seed());
+  const Tensor a = RandomBytes(DataType::kUint8, m, k, generator);
+  for (const bool with_zeros : {false, true}) {
+    // Few extremes, so that a machine with saturation corrections uses them.
+    const Tensor b = RandomInts(DataType::kInt8, {k, n}, generator, -70, 70);
+    const Tensor b_zero = RandomBytes(DataType::kInt8, 1, n, generator);
+    const ops::Int8Matrix matrix = {&b, 0, k, n, with_zeros ? &b_zero : nullptr};
+    const auto packed = ops::Int8Panels::Pack({&matrix, 1}, Allocator::Heap()).value();
+    const auto read = ops::Int8Panels::Read(k, n, packed->bytes());
+    ASSERT_NE(read, nullptr);
+    const auto sums = [&, m = m, k = k, n = n](const ops::Int8Panels& panels) {
+      std::vector<int32_t> sums(m * n, -1);
+      ops::Int8Epilogue epilogue;
+      epilogue.sums = sums.data();
+      ops::Int8Gemm({&a, 0, m, k, {}}, panels, epilogue);
+      return sums;
+    };
+    EXPECT_EQ(sums(*read), sums(*packed));
+  }
+}
+
+TEST(Int8PanelsTest, BytesThatDoNotFitAreRefused) {
+  std::mt19937 generator(Seed());
+  const Tensor b = RandomInts(DataType::kInt8, {200, 100}, generator, -70, 70);
+  const ops::Int8Matrix matrix = {&b, 0, 200, 100, nullptr};
+  const auto packed = ops::Int8Panels::Pack({&matrix, 1}, Allocator::Heap()).value();
+  const ops::PackedBytes bytes = packed->bytes();
+  EXPECT_NE(ops::Int8Panels::Read(200, 100, bytes), nullptr);
+  EXPECT_EQ(ops::Int8Panels::Read(200, 140, bytes), nullptr);
+  EXPECT_EQ(ops::Int8Panels::Read(300, 100, bytes), nullptr);
+  for (const uint64_t facts : {1024U, 7U, 2000U}) {
+    EXPECT_EQ(ops::Int8Panels::Read(200, 100, {facts, bytes.parts}), nullptr) << facts;
+  }
+  for (size_t i = 0; i < bytes.parts.size(); ++i) {
+    ops::PackedBytes lie = bytes;
+    lie.parts[i] = Tensor::Allocate(DataType::kUint8, {100}).value();
+    EXPECT_EQ(ops::Int8Panels::Read(200, 100, lie), nullptr) << i;
+  }
+  EXPECT_EQ(ops::Int8Panels::Read(200, 100, {bytes.facts, {}}), nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Int8GemmTest,
                          ::testing::Values(Case{1, 1, 1}, Case{2, 3, 5}, Case{7, 63, 31},
                                            Case{16, 64, 32}, Case{17, 65, 33}, Case{33, 200, 130},

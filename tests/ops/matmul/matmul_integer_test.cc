@@ -123,7 +123,7 @@ TEST(Int8PanelsTest, EqualWeightsAreStoredOnce) {
   // Stored as the same numbers; only the saturation correction of the first pair differs.
   const Tensor other = Make<int8_t>({2, 2}, {101, 2, 120, -4});
   const auto pack = [](const Tensor& w) {
-    return ops::Int8Panels::PackShared({ops::Int8Matrix{&w, 0, 2, 2}}).value();
+    return ops::Int8Panels::PackShared({ops::Int8Matrix{&w, 0, 2, 2}}, nullptr).value();
   };
   const auto packed = pack(a);
   EXPECT_EQ(packed, pack(same));

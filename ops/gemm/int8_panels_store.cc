@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// How Int8Panels are shared within the process and kept beyond it.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
+#include "core/status.h"
+#include "core/weak_pool.h"
+#include "ops/gemm/int8_panels.h"
+#include "ops/gemm/weight_memory.h"
+
+namespace attnrun::ops {
+namespace {
+
+// Facts of a store's bytes: the layout, and this bit if the panels have offsets.
+constexpr uint64_t kHasOffsets = 256;
+
+PackedRecipe RecipeOf(absl::Span<const Int8Matrix> parts) {
+  PackedRecipe recipe;
+  const Int8Layout best = BestInt8Layout();
+  recipe.numbers = {static_cast<int64_t>(PackedKind::kInt8), static_cast<int64_t>(best),
+                    Int8PanelWidth(best)};
+  for (const Int8Matrix& part : parts) {
+    AppendTensor(part.values->View({part.rows, part.columns}, {part.columns, 1}, part.begin),
+                 recipe);
+    AppendTensor(part.zero_points == nullptr ? Tensor() : *part.zero_points, recipe);
+  }
+  return recipe;
+}
+
+// True if a weight that is packed on this machine may have this layout.
+bool IsPossible(uint64_t layout) {
+  const Int8Layout best = BestInt8Layout();
+  return layout == static_cast<uint64_t>(best) ||
+         (best == Int8Layout::kInt8x4 && layout == static_cast<uint64_t>(Int8Layout::kInt16x2));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackShared(
+    absl::Span<const Int8Matrix> parts, PackedStore* store) {
+  const int64_t rows = parts[0].rows;
+  const int64_t columns = ColumnsOf(parts);
+  if (rows == 0 || columns == 0) store = nullptr;
+  return FindOrPack<Int8Panels>(
+      store, RecipeOf(parts), [&](const PackedBytes& bytes) { return Read(rows, columns, bytes); },
+      [&] { return PackOnHeap(parts); });
+}
+
+absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackOnHeap(
+    absl::Span<const Int8Matrix> parts) {
+  ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Panels> packed,
+                           Pack(parts, WeightMemory()));
+  return WeakPool<Int8Panels>::Get().FindOrMake(
+      packed->Fingerprint(), [&](const Int8Panels& other) { return packed->Equals(other); },
+      [&]() -> absl::StatusOr<std::shared_ptr<const Int8Panels>> { return packed; });
+}
+
+PackedBytes Int8Panels::bytes() const {
+  PackedBytes bytes = {static_cast<uint64_t>(layout_) | (has_offsets_ ? kHasOffsets : 0),
+                       {panels_, offsets_, sums_}};
+  if (!corrections_.has_value()) return bytes;
+  bytes.parts.push_back(corrections_->ends());
+  bytes.parts.push_back(corrections_->list());
+  return bytes;
+}
+
+std::shared_ptr<const Int8Panels> Int8Panels::Read(int64_t rows, int64_t columns,
+                                                   const PackedBytes& bytes) {
+  const uint64_t layout = bytes.facts & ~kHasOffsets;
+  if (!IsPossible(layout)) return nullptr;
+  std::shared_ptr<Int8Panels> packed(
+      new Int8Panels(rows, columns, static_cast<Int8Layout>(layout)));
+  const bool corrects = packed->layout_ == Int8Layout::kInt8x4;
+  const std::vector<Tensor>& parts = bytes.parts;
+  if (parts.size() != (corrects ? 5 : 3)) return nullptr;
+  packed->has_offsets_ = (bytes.facts & kHasOffsets) != 0;
+  packed->panels_ = BytesAs(parts[0], DataType::kInt8, packed->PanelsShape());
+  packed->offsets_ = BytesAs(parts[1], DataType::kInt32, {columns});
+  packed->sums_ = BytesAs(parts[2], DataType::kInt32, {columns});
+  if (!packed->panels_.defined() || !packed->offsets_.defined() || !packed->sums_.defined()) {
+    return nullptr;
+  }
+  if (!corrects) return packed;
+  packed->corrections_ = SaturationCorrections::Of(packed->PanelsShape(), parts[3], parts[4]);
+  return packed->corrections_.has_value() ? packed : nullptr;
+}
+
+size_t Int8Panels::Fingerprint() const {
+  constexpr int64_t kSamples = 64;
+  size_t hash = absl::HashOf(rows_, columns_, layout_);
+  const int64_t step = std::max<int64_t>(panels_.num_elements() / kSamples, 1);
+  for (int64_t i = 0; i < panels_.num_elements(); i += step) {
+    hash = absl::HashOf(hash, panels_.data<int8_t>()[i]);
+  }
+  return hash;
+}
+
+bool Int8Panels::Equals(const Int8Panels& other) const {
+  // Panels alone do not determine the matrix: offsets, sums and corrections count, too.
+  const PackedBytes ours = bytes();
+  const PackedBytes theirs = other.bytes();
+  const auto equal = [](const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() &&
+           (a.byte_size() == 0 || std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0);
+  };
+  return rows_ == other.rows_ && columns_ == other.columns_ && ours.facts == theirs.facts &&
+         absl::c_equal(ours.parts, theirs.parts, equal);
+}
+
+}  // namespace attnrun::ops
