@@ -36,12 +36,6 @@ size_t Fingerprint(const SideBySide& weight) {
   return hash;
 }
 
-// The bytes from the first element to the last.
-absl::string_view BytesOf(const MatrixView& view) {
-  const int64_t last = (view.rows - 1) * view.row_stride + (view.columns - 1) * view.column_stride;
-  return {reinterpret_cast<const char*>(view.data), (last + 1) * sizeof(float)};
-}
-
 }  // namespace
 
 int64_t PackedMatrix::num_panels() const { return DivCeil(columns_, PanelColumns(format_)); }
@@ -65,13 +59,13 @@ PackedRecipe PackedMatrix::RecipeOf(WeightFormat format, const SideBySide& weigh
   PackedRecipe recipe;
   recipe.numbers = {static_cast<int64_t>(PackedKind::kMatrix), static_cast<int64_t>(format),
                     PanelColumns(format)};
-  for (const MatrixView& part : weight.parts()) {
+  for (const StoredMatrix& part : weight.parts()) {
     if (part.rows == 0 || part.columns == 0) continue;
-    for (const int64_t number : {static_cast<int64_t>(DataType::kFloat), part.rows, part.columns,
+    for (const int64_t number : {static_cast<int64_t>(part.type), part.rows, part.columns,
                                  part.row_stride, part.column_stride}) {
       recipe.numbers.push_back(number);
     }
-    recipe.sources.push_back(BytesOf(part));
+    recipe.sources.push_back(part.bytes());
   }
   return recipe;
 }

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "attnrun/tensor.h"
-#include "ops/gemm/matrix.h"
 #include "ops/gemm/packed_store.h"
 #include "ops/gemm/side_by_side.h"
+#include "ops/gemm/stored_matrix.h"
 #include "ops/gemm/weight_format.h"
 #include "ops/interface/kernel_context.h"
 
@@ -25,6 +25,11 @@ class PackedMatrix {
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
       const SideBySide& weight, const KernelContext& context = {},
       DataType stored = DataType::kFloat);
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
+      const StoredMatrix& weight, const KernelContext& context = {},
+      DataType stored = DataType::kFloat) {
+    return Pack(SideBySide({weight}), context, stored);
+  }
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> Pack(
       const MatrixView& weight, const KernelContext& context = {},
       DataType stored = DataType::kFloat) {

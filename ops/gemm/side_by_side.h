@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/gemm/matrix.h"
+#include "ops/gemm/stored_matrix.h"
 
 namespace attnrun::ops {
 
@@ -14,9 +15,9 @@ namespace attnrun::ops {
 class SideBySide final : public BlockSource {
  public:
   // Precondition: at least one part. The memory that the parts view must outlive this.
-  explicit SideBySide(std::vector<MatrixView> parts);
+  explicit SideBySide(std::vector<StoredMatrix> parts);
 
-  const std::vector<MatrixView>& parts() const { return parts_; }
+  const std::vector<StoredMatrix>& parts() const { return parts_; }
   int64_t rows() const { return parts_[0].rows; }
   int64_t columns() const { return columns_; }
 
@@ -24,7 +25,7 @@ class SideBySide final : public BlockSource {
             int64_t width) const override;
 
  private:
-  std::vector<MatrixView> parts_;
+  std::vector<StoredMatrix> parts_;
   int64_t columns_ = 0;
 };
 

@@ -109,8 +109,8 @@ class FloatLinearKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights weights,
                              FloatWeights::Read(op_, op_.Weights(context), context.allocator()));
     const SideBySide matrix = weights.Matrix();
-    problem.b = matrix.parts()[0];
-    if (matrix.parts().size() > 1) {
+    problem.b = weights.parts()[0];
+    if (weights.parts().size() > 1) {
       problem.b = {nullptr, matrix.rows(), matrix.columns(), matrix.columns()};
       problem.b_source = &matrix;
     }
@@ -139,9 +139,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> FloatLinear::MakeKernel(
   std::optional<FewColumns> columns;
   const LinearWeights<Tensor> weights = Weights(context);
   if (FitTogether(*this, weights)) {
-    ATTNRUN_ASSIGN_OR_RETURN(const FloatWeights floats,
-                             FloatWeights::Read(*this, weights, Allocator::Heap()));
-    const SideBySide matrix = floats.Matrix();
+    const SideBySide matrix = StoredWeights(*this, weights);
     if (context.precision == Precision::kFloat32 && FewColumns::Serves(matrix)) {
       columns.emplace(matrix);
     } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/linear/linear_weights.h"
 
+#include <utility>
+
 #include "core/status.h"
 #include "ops/tensors/float_operands.h"
 #include "ops/tensors/float_rows.h"
@@ -21,6 +23,16 @@ bool FitTogether(const FloatLinear& op, absl::Span<const Linear::Weight> weights
     if (!IsFloatOrHalf(weight.type()) || weight.rank() != 2 || rows(i) != rows(0)) return false;
   }
   return true;
+}
+
+SideBySide StoredWeights(const FloatLinear& op, absl::Span<const Linear::Weight> weights) {
+  std::vector<StoredMatrix> parts;
+  parts.reserve(weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const StoredMatrix part(weights[i].values);
+    parts.push_back(op.is_transposed(static_cast<int>(i)) ? part.Transposed() : part);
+  }
+  return SideBySide(std::move(parts));
 }
 
 absl::StatusOr<FloatWeights> FloatWeights::Read(const FloatLinear& op,

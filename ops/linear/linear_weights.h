@@ -17,6 +17,10 @@ absl::StatusOr<Tensor> DenseFloats(const Tensor& tensor, Allocator& allocator);
 // True if all weights are defined and float matrices with equal K.
 bool FitTogether(const FloatLinear& op, absl::Span<const Linear::Weight> weights);
 
+// The weights side by side as one matrix [K, N], valid as long as they exist. Precondition:
+// FitTogether.
+SideBySide StoredWeights(const FloatLinear& op, absl::Span<const Linear::Weight> weights);
+
 // The weights of a FloatLinear as floats: views of their memory where they are float already.
 class FloatWeights {
  public:
@@ -25,8 +29,12 @@ class FloatWeights {
                                            absl::Span<const Linear::Weight> weights,
                                            Allocator& allocator);
 
-  // The weights side by side as one matrix [K, N], valid as long as this exists.
-  SideBySide Matrix() const { return SideBySide(parts_); }
+  // Each as a matrix [K, N], valid as long as this exists.
+  const std::vector<MatrixView>& parts() const { return parts_; }
+  // All side by side.
+  SideBySide Matrix() const {
+    return SideBySide(std::vector<StoredMatrix>(parts_.begin(), parts_.end()));
+  }
 
  private:
   FloatWeights() = default;

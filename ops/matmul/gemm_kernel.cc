@@ -116,9 +116,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> GemmOp::MakeKernel(const KernelContext& 
   std::shared_ptr<const PackedMatrix> weight;
   const Tensor& b = context.constants[1];
   if (b.defined() && IsFloatOrHalf(b.type()) && b.rank() == 2) {
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
+    const StoredMatrix matrix(b);
     ATTNRUN_ASSIGN_OR_RETURN(
-        weight, PackedMatrix::Pack(ViewOf(floats, attributes_.transpose_b), context, b.type()));
+        weight, PackedMatrix::Pack(attributes_.transpose_b ? matrix.Transposed() : matrix, context,
+                                   b.type()));
   }
   return std::make_unique<GemmKernel>(attributes_, std::move(weight));
 }

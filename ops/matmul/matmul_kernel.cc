@@ -109,12 +109,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatMul::MakeKernel(const KernelContext& 
     Shape stack = b.shape();
     if (stack.size() == 1) stack.push_back(1);
     if (IsMatrix(stack)) {
-      const int64_t columns = stack.back();
-      ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(b, Allocator::Heap()));
-      ATTNRUN_ASSIGN_OR_RETURN(
-          weight,
-          PackedMatrix::Pack({floats.data<float>(), stack[stack.size() - 2], columns, columns},
-                             context, b.type()));
+      ATTNRUN_ASSIGN_OR_RETURN(const Tensor matrix, b.Reshaped(stack));
+      ATTNRUN_ASSIGN_OR_RETURN(weight, PackedMatrix::Pack(StoredMatrix(matrix), context, b.type()));
     }
   }
   return std::make_unique<MatMulKernel>(std::move(weight));

@@ -9,6 +9,7 @@
 #include "ops/quantization/nbit/codes.h"
 #include "ops/quantization/nbit/nbit_weight.h"
 #include "ops/tensors/float_operands.h"
+#include "ops/tensors/float_rows.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -83,11 +84,9 @@ NBitWeight Codes(const ExpertLayer& layer) {
   return weight;
 }
 
-// The weight [N, K] as float: itself if its rows or its columns are dense.
-absl::StatusOr<Tensor> Floats(const Tensor& weight) {
-  const Shape& strides = weight.strides();
-  const bool in_place = weight.is_dense() || strides[0] == 1 || strides[1] == 1;
-  if (weight.type() == DataType::kFloat && in_place) return weight;
+// The weight as it is stored, or as floats if products do not take its type.
+absl::StatusOr<Tensor> Numbers(const Tensor& weight) {
+  if (IsFloatOrHalf(weight.type())) return weight;
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, weight.Dense());
   return ToFloat(dense, Allocator::Heap());
 }
@@ -96,8 +95,9 @@ absl::StatusOr<Tensor> Floats(const Tensor& weight) {
 absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
                                  const KernelContext& context) {
   PackedLayer packed;
-  std::vector<Tensor> floats;
-  std::vector<MatrixView> matrices;
+  // The memory that the matrices view.
+  std::vector<Tensor> tensors;
+  std::vector<StoredMatrix> matrices;
   std::vector<NBitWeight> weights;
   const bool biased = std::any_of(layers.begin(), layers.end(),
                                   [](const ExpertLayer& layer) { return layer.bias.defined(); });
@@ -114,10 +114,8 @@ absl::StatusOr<PackedLayer> Pack(const std::vector<ExpertLayer>& layers,
       ATTNRUN_RETURN_IF_ERROR(weights.back().Check());
       continue;
     }
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor numbers, Floats(layer.weight));
-    floats.push_back(numbers);
-    const Shape strides = StridesOf(numbers);
-    matrices.push_back({numbers.data<float>(), layer.k, layer.n, strides[1], strides[0]});
+    ATTNRUN_ASSIGN_OR_RETURN(tensors.emplace_back(), Numbers(layer.weight));
+    matrices.push_back(StoredMatrix(tensors.back()).Transposed());
   }
   if (!weights.empty()) {
     ATTNRUN_ASSIGN_OR_RETURN(packed.codes, PackSideBySide(weights, context.packed_store));

@@ -10,10 +10,11 @@
 namespace attnrun::ops {
 namespace {
 
-// The columns [begin, end) of R[d]ᵀ, for floats R [D, G * H, H].
-MatrixView StateWeights(const Tensor& r, int64_t d, int64_t begin, int64_t end) {
+// The columns [begin, end) of R[d]ᵀ, for R [D, G * H, H].
+StoredMatrix StateWeights(const Tensor& r, int64_t d, int64_t begin, int64_t end) {
   const int64_t hidden = r.dim(2);
-  return {r.data<float>() + (d * r.dim(1) + begin) * hidden, hidden, end - begin, 1, hidden};
+  const Tensor rows = r.View({end - begin, hidden}, {hidden, 1}, (d * r.dim(1) + begin) * hidden);
+  return StoredMatrix(rows).Transposed();
 }
 
 }  // namespace
@@ -64,10 +65,9 @@ absl::StatusOr<RecurrentWeights> PackWeights(const RecurrentAttributes& a, const
                                              const Tensor& r, DataType stored,
                                              const KernelContext& context) {
   RecurrentWeights weights;
-  const int64_t columns = w.dim(0) * w.dim(1);
-  ATTNRUN_ASSIGN_OR_RETURN(
-      weights.input.floats,
-      PackedMatrix::Pack({w.data<float>(), w.dim(2), columns, 1, w.dim(2)}, context, stored));
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor rows, w.Reshaped({w.dim(0) * w.dim(1), w.dim(2)}));
+  ATTNRUN_ASSIGN_OR_RETURN(weights.input.floats,
+                           PackedMatrix::Pack(StoredMatrix(rows).Transposed(), context, stored));
   KernelContext exact = context;
   exact.precision = Precision::kFloat32;
   const bool resets = ResetsBeforeProduct(a);

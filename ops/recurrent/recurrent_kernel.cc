@@ -53,9 +53,8 @@ class RecurrentKernel final : public Kernel {
     Allocator& allocator = context.allocator();
     RecurrentWeights weights;
     if (!weights_.has_value()) {
-      ATTNRUN_ASSIGN_OR_RETURN(const Tensor w, ToFloat(context.input(kW), allocator));
-      ATTNRUN_ASSIGN_OR_RETURN(const Tensor r, ToFloat(context.input(kR), allocator));
-      ATTNRUN_ASSIGN_OR_RETURN(weights, PackWeights(a_, w, r, DataType::kFloat, {}));
+      ATTNRUN_ASSIGN_OR_RETURN(
+          weights, PackWeights(a_, context.input(kW), context.input(kR), DataType::kFloat, {}));
     }
     RecurrentOperands operands = {.weights = weights_.has_value() ? *weights_ : weights,
                                   .lengths = *lengths,
@@ -202,10 +201,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Recurrent::MakeKernel(const KernelContex
   if (w.defined() && r.defined() && IsFloatOrHalf(w.type()) && w.type() == r.type() &&
       w.rank() == 3 && r.rank() == 3 && w.dim(0) == r.dim(0) && w.dim(1) == r.dim(1) &&
       r.dim(1) == attributes_.gates() * r.dim(2) && w.num_elements() > 0 && r.num_elements() > 0) {
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor w_floats, ToFloat(w, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(const Tensor r_floats, ToFloat(r, Allocator::Heap()));
-    ATTNRUN_ASSIGN_OR_RETURN(weights,
-                             PackWeights(attributes_, w_floats, r_floats, w.type(), context));
+    ATTNRUN_ASSIGN_OR_RETURN(weights, PackWeights(attributes_, w, r, w.type(), context));
   }
   return MakeRecurrentKernel(attributes_, std::move(weights));
 }

@@ -78,8 +78,8 @@ struct RecurrentWeights {
   std::vector<RecurrentMatrix> candidate;
 };
 
-// Packs floats W and R of fitting extents. Products with the state stay in float32, as their
-// errors would add up from step to step.
+// Packs W and R of fitting extents, which are of float, float16 or bfloat16. Products with the
+// state stay in float32, as their errors would add up from step to step.
 absl::StatusOr<RecurrentWeights> PackWeights(const RecurrentAttributes& a, const Tensor& w,
                                              const Tensor& r, DataType stored,
                                              const KernelContext& context);

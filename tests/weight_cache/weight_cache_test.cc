@@ -102,7 +102,7 @@ TEST_F(WeightCacheTest, KeepsEachFormatOfAWeight) {
 
 TEST_F(WeightCacheTest, KnowsWhichWeightsAreInt8) {
   // Large enough to be worth rounding: the file four times.
-  const ops::SideBySide whole(std::vector<ops::MatrixView>(4, Columns(0, 64)));
+  const ops::SideBySide whole(std::vector<ops::StoredMatrix>(4, Columns(0, 64)));
   const auto pack = [&](cache::WeightCache& cache, bool is_final) {
     std::string reason;
     const ops::KernelContext context = {{}, Precision::kInt8, &cache, is_final, &reason};
