@@ -2,11 +2,17 @@
 // Files of the weight cache. The first byte chooses the file, and may ask for valid checksums,
 // behind which a fuzzer otherwise does not get.
 #include <cstring>
+#include <vector>
 
 #include "core/file_bytes.h"
 #include "fuzz/targets/cache_seeds.h"
 #include "fuzz/targets/memory_file.h"
 #include "fuzz/targets/target.h"
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/int8_gemm.h"
+#include "ops/gemm/int8_panels.h"
+#include "ops/gemm/nbit_panels.h"
+#include "ops/gemm/packed_matrix.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/packed_file.h"
 #include "weight_cache/source_stamp.h"
@@ -31,7 +37,48 @@ void MendPacked(std::string& bytes) {
   if (words < bytes.size()) PutChecksum(bytes, (kHeaderWords + words) * kWord);
 }
 
-// Reads every byte of the weights, which lie in the file.
+std::vector<float> Ones(int64_t count) { return std::vector<float>(count, 1.0F); }
+
+// Multiplies by the weight that the key tells of, if the entry can be such a weight.
+void Multiply(const SeedWeight& seed, const ops::PackedBytes& packed) {
+  constexpr int64_t kRows = 2;
+  const std::vector<float> a = Ones(kRows * seed.rows);
+  std::vector<float> c(kRows * seed.columns);
+  const ops::MatrixView rows = {a.data(), kRows, seed.rows, seed.rows};
+  if (seed.kind == ops::PackedKind::kMatrix) {
+    const std::vector<float> floats = Ones(seed.rows * seed.columns);
+    const ops::SideBySide weight(
+        {ops::MatrixView{floats.data(), seed.rows, seed.columns, seed.columns}});
+    const auto matrix = ops::PackedMatrix::Read(seed.format, weight, packed);
+    if (matrix != nullptr) ops::Gemm(rows, *matrix, c.data(), seed.columns, {});
+  } else if (seed.kind == ops::PackedKind::kNBit) {
+    const auto panels = ops::NBitPanels::Read(
+        {.bits = seed.bits, .block = 32, .rows = seed.rows, .columns = seed.columns}, packed);
+    if (panels != nullptr) ops::Gemm(rows, *panels, c.data(), seed.columns, {});
+  } else {
+    const auto panels = ops::Int8Panels::Read(seed.rows, seed.columns, packed);
+    if (panels == nullptr) return;
+    const Tensor bytes =
+        Tensor::Of<uint8_t>({kRows, seed.rows}, std::vector<uint8_t>(kRows * seed.rows, 255))
+            .value();
+    std::vector<int32_t> sums(kRows * seed.columns);
+    ops::Int8Epilogue epilogue;
+    epilogue.sums = sums.data();
+    ops::Int8Gemm({&bytes, 0, kRows, seed.rows, {}}, *panels, epilogue);
+  }
+}
+
+// True if this machine packs matrices in this format.
+bool IsOurs(ops::WeightFormat format) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    for (const DataType stored : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+      if (ops::FormatFor(precision, stored) == format) return true;
+    }
+  }
+  return false;
+}
+
+// Reads every byte of the weights, which lie in the file, and multiplies by them.
 void ReadPacked(const std::string& bytes, bool trusted) {
   const MemoryFile file(bytes);
   std::optional<FileIdentity> identity;
@@ -45,6 +92,8 @@ void ReadPacked(const std::string& bytes, bool trusted) {
     for (const Tensor& part : weight.parts) {
       cache::Checksum::Of({static_cast<const char*>(part.raw()), part.byte_size()});
     }
+    const SeedWeight seed = SeedWeight::Of(key);
+    if (IsOurs(seed.format)) Multiply(seed, weight);
   }
 }
 
