@@ -26,12 +26,15 @@ enum class WeightKind {
   // MatMulNBits of 4 bits.
   kNBits,
   kNBitsZeroPoints,
+  // Two convolutions in place of the attention.
+  kConvolution,
+  kConvInteger,
 };
 
 constexpr int64_t kKindWidth = 128;
 
 // An attention of two heads of x [4, kKindWidth]: products of x for queries, keys and values, which
-// the optimizer merges, and one of the result.
+// the optimizer merges, and one of the result; or two convolutions of x.
 class KindModel {
  public:
   explicit KindModel(WeightKind kind) : kind_(kind) {
@@ -40,17 +43,15 @@ class KindModel {
     microsoft->set_version(1);
     SetType(graph_->add_input(), "x", FloatType(), {1, 4, kKindWidth});
     SetType(graph_->add_output(), "y", FloatType(), {1, 4, kKindWidth});
-    Constant("heads", DataType::kInt64, {4}, {0, 0, 2, kKindWidth / 2});
-    Constant("joined", DataType::kInt64, {3}, {0, 0, kKindWidth});
-    Heads("q", {0, 2, 1, 3});
-    Heads("k", {0, 2, 3, 1});
-    Heads("v", {0, 2, 1, 3});
-    AddNode(graph_, "MatMul", {"q_heads", "k_heads"}, {"scores"});
-    AddNode(graph_, "Softmax", {"scores"}, {"softmax"});
-    AddNode(graph_, "MatMul", {"softmax", "v_heads"}, {"mixed"});
-    Transpose("mixed", {0, 2, 1, 3}, "turned");
-    AddNode(graph_, "Reshape", {"turned", "joined"}, {"attended"});
-    Product("attended", "y");
+    if (kind_ == WeightKind::kConvolution || kind_ == WeightKind::kConvInteger) {
+      Transpose("x", {0, 2, 1}, "x_turned");
+      Convolve("x_turned", "first");
+      AddNode(graph_, "Relu", {"first"}, {"relu"});
+      Convolve("relu", "second");
+      Transpose("second", {0, 2, 1}, "y");
+    } else {
+      Attend();
+    }
   }
 
   const onnx::ModelProto& model() const { return model_; }
@@ -65,6 +66,40 @@ class KindModel {
   }
 
  private:
+  void Attend() {
+    Constant("heads", DataType::kInt64, {4}, {0, 0, 2, kKindWidth / 2});
+    Constant("joined", DataType::kInt64, {3}, {0, 0, kKindWidth});
+    Heads("q", {0, 2, 1, 3});
+    Heads("k", {0, 2, 3, 1});
+    Heads("v", {0, 2, 1, 3});
+    AddNode(graph_, "MatMul", {"q_heads", "k_heads"}, {"scores"});
+    AddNode(graph_, "Softmax", {"scores"}, {"softmax"});
+    AddNode(graph_, "MatMul", {"softmax", "v_heads"}, {"mixed"});
+    Transpose("mixed", {0, 2, 1, 3}, "turned");
+    AddNode(graph_, "Reshape", {"turned", "joined"}, {"attended"});
+    Product("attended", "y");
+  }
+
+  // A convolution of three taps of [1, kKindWidth, 4].
+  void Convolve(const std::string& x, const std::string& y) {
+    const std::vector<int64_t> shape = {kKindWidth, kKindWidth, 3};
+    onnx::NodeProto* node = nullptr;
+    if (kind_ == WeightKind::kConvolution) {
+      const std::string w = Constant(y + "_w", DataType::kFloat, shape,
+                                     Numbers(shape[0] * shape[1] * shape[2], 0.05));
+      node = AddNode(graph_, "Conv", {x, w}, {y});
+    } else {
+      AddNode(graph_, "DynamicQuantizeLinear", {x}, {y + "_x", y + "_scale", y + "_zero"});
+      node =
+          AddNode(graph_, "ConvInteger",
+                  {y + "_x", Bytes(y + "_w", DataType::kInt8, shape), y + "_zero"}, {y + "_sums"});
+      AddIntAttribute(AddNode(graph_, "Cast", {y + "_sums"}, {y}), "to", onnx::TensorProto::FLOAT);
+    }
+    onnx::AttributeProto* const pads = AddAttribute(node, "pads", onnx::AttributeProto::INTS);
+    pads->add_ints(1);
+    pads->add_ints(1);
+  }
+
   int FloatType() const {
     if (kind_ == WeightKind::kFloat16) return onnx::TensorProto::FLOAT16;
     return kind_ == WeightKind::kBfloat16 ? onnx::TensorProto::BFLOAT16 : onnx::TensorProto::FLOAT;
@@ -127,8 +162,7 @@ class KindModel {
         AddNode(graph_, "MatMulInteger",
                 {y + "_x", Bytes(w, DataType::kInt8, {n, n}), y + "_zero", w + "_zero"},
                 {y + "_sums"});
-        AddNode(graph_, "Cast", {y + "_sums"}, {y + "_floats"});
-        AddIntAttribute(graph_->mutable_node(graph_->node_size() - 1), "to",
+        AddIntAttribute(AddNode(graph_, "Cast", {y + "_sums"}, {y + "_floats"}), "to",
                         onnx::TensorProto::FLOAT);
         AddNode(graph_, "Mul", {y + "_scale", w + "_scale"}, {y + "_scales"});
         AddNode(graph_, "Mul", {y + "_floats", y + "_scales"}, {y});
