@@ -15,6 +15,7 @@ namespace attnrun::ops {
 struct StoredMatrix {
   StoredMatrix() = default;
   // Implicit, since it is the same matrix.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   StoredMatrix(const MatrixView& floats)
       : data(floats.data),
         rows(floats.rows),

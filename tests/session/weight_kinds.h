@@ -67,7 +67,8 @@ class KindModel {
 
  private:
   void Attend() {
-    Constant("heads", DataType::kInt64, {4}, {0, 0, 2, kKindWidth / 2});
+    constexpr int64_t kHead = kKindWidth / 2;
+    Constant("heads", DataType::kInt64, {4}, {0, 0, 2, kHead});
     Constant("joined", DataType::kInt64, {3}, {0, 0, kKindWidth});
     Heads("q", {0, 2, 1, 3});
     Heads("k", {0, 2, 3, 1});
