@@ -54,6 +54,8 @@ struct GenerationReport {
   double decode_tokens_per_second = 0;
   absl::Duration time_to_first_token = absl::InfiniteDuration();
   size_t state_bytes = 0;
+  // Before the bandwidth is measured, which takes a large buffer.
+  double peak_memory_mb = 0;
   // Bytes per second, and the share of it that decoding reaches; 0 if the files do not tell.
   double bandwidth = 0;
   double share = 0;
@@ -148,7 +150,7 @@ Json ToJson(const GenerationBench& bench, const GenerationReport& report,
                {"time_to_first_token_ms", absl::ToDoubleMilliseconds(report.time_to_first_token)},
                {"cache_bytes", report.state_bytes},
                {"load_ms", absl::ToDoubleMilliseconds(load_time)},
-               {"peak_rss_mb", PeakMemoryMb()},
+               {"peak_rss_mb", report.peak_memory_mb},
                {"threads", report.threads},
                {"read_gb_per_s", report.bandwidth * 1e-9}};
   if (report.agreement.has_value()) {
@@ -180,7 +182,7 @@ void PrintText(const GenerationBench& bench, const GenerationReport& report,
   std::cout << absl::StrFormat(
       "caches       %.1f MB\nload time    %.1f ms\npeak memory  %.1f MB\nthreads      %d\n",
       static_cast<double>(report.state_bytes) / kMebi, absl::ToDoubleMilliseconds(load_time),
-      PeakMemoryMb(), report.threads);
+      report.peak_memory_mb, report.threads);
 }
 
 }  // namespace
@@ -205,6 +207,7 @@ absl::Status BenchGenerate(const Options& options) {
     ATTNRUN_ASSIGN_OR_RETURN(report.agreement, CompareCaches(options, bench, generator));
   }
   report.threads = generator.decoder().threads();
+  report.peak_memory_mb = PeakMemoryMb();
   report.bandwidth = MeasureMemoryBandwidth(report.threads);
   const std::optional<StepBytes> step = BytesOfStep(generator);
   if (step.has_value() && report.bandwidth > 0) {
