@@ -36,8 +36,8 @@ HWY_ATTR HWY_INLINE IntVector TakeByte(IntVector& values) {
   return digit;
 }
 
-// Where the digits of a block go: digit d to values + d * stride for bytes; the lower half of
-// nibbles follows `half` bytes after the upper one.
+// Where the digits of a block go, `block` bytes from digit to digit. The lower two nibbles are
+// `half` bytes behind the upper two.
 struct BlockDigits {
   int8_t* values;
   int64_t block;
