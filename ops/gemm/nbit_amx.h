@@ -14,7 +14,7 @@ int64_t RowsOnAmx(int64_t rows, int64_t digits);
 // As MultiplyRounded, with the same bits: a panel's codes are unpacked as tiles of B once, and each
 // block of K is one or more products of tiles, exact in integers, of which the vector units then
 // make floats. 16 rows of A alternate, the last ones with rows of any content up to a multiple of
-// 16; `values_stride` is not used.
+// 16.
 void MultiplyRoundedOnAmx(const RoundedProduct& product);
 
 // As MultiplyBlockFloat, with the same bits, for rows that SplitRow wrote as nibbles.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/nbit_block_float_kernel.h"
 
-#include <algorithm>
-
 #include "ops/gemm/nbit_block_float_rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -48,18 +46,13 @@ HWY_ATTR HWY_INLINE void AddJoined(const float* row_scales, const int32_t* row_s
   for (int r = 0; r < R; ++r) {
     const Vector scale = hn::Set(d, row_scales[r]);
     const int32_t* const digits = row_sums + r * kByteDigits;
-    const int32_t sum = digits[0] * 65536 + digits[1] * 256 + digits[2];
+    const Vector sum =
+        hn::Set(d, static_cast<float>(digits[0] * 65536 + digits[1] * 256 + digits[2]));
     const IntVector(*const s)[kNarrow] = sums + r * kByteDigits;
     ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
-      float* const total = totals + (r * kNarrow + v) * lanes;
-      Vector x = Join<kShort>(s[0][v], s[1][v], s[2][v]);
-      if (kZeros) {
-        const Vector zeros = hn::LoadU(d, scales + (kNarrow + v) * lanes);
-        x = hn::NegMulAdd(zeros, hn::Set(d, static_cast<float>(sum)), x);
-      }
-      const Vector factor = hn::Mul(scale, hn::LoadU(d, scales + v * lanes));
-      hn::Store(hn::MulAdd(x, factor, hn::Load(d, total)), d, total);
+      AddScaled<kZeros>(Join<kShort>(s[0][v], s[1][v], s[2][v]), sum, scale, scales, v,
+                        totals + (r * kNarrow + v) * lanes);
     }
   }
 }
@@ -67,10 +60,8 @@ HWY_ATTR HWY_INLINE void AddJoined(const float* row_scales, const int32_t* row_s
 // R rows, which alternate.
 template <int R, bool kZeros, bool kShort, bool kVnni>
 HWY_ATTR HWY_NOINLINE void MultiplyBlockFloatAs(const RoundedProduct& p) {
-  constexpr int kMiddle = 8;
   constexpr int kRows = R * kByteDigits;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
-  const int64_t width = kNarrow * lanes;
+  const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
   const NBitFormat format = p.panel.format;
   const uint8_t* const last = p.end - width * 4;
   HWY_ALIGN float totals[R * kNarrow * hn::MaxLanes(Floats())] = {};
@@ -78,24 +69,13 @@ HWY_ATTR HWY_NOINLINE void MultiplyBlockFloatAs(const RoundedProduct& p) {
     const uint8_t* const data = p.panel.data + block * format.block_bytes;
     const int32_t* const row_sums = p.a.sums + block * R * kByteDigits;
     IntVector sums[kRows][kNarrow];
-    ATTNRUN_UNROLL(9)
-    for (int r = 0; r < kRows; ++r) {
-      const int32_t first = kZeros ? 0 : -kMiddle * row_sums[r];
-      ATTNRUN_UNROLL(3)
-      for (int v = 0; v < kNarrow; ++v) sums[r][v] = hn::Set(Ints(), first);
-    }
+    BeginSums<kRows, kZeros>(sums, row_sums, 1);
     SumWords<kRows, kVnni>(sums, data + (kZeros ? 2 : 1) * width * 4, format.block / 8,
                            p.a.values + block * R * kByteDigits * format.block, format.block, last);
     AddJoined<R, kZeros, kShort>(p.a.scales + block * R, row_sums,
                                  reinterpret_cast<const float*>(data), sums, totals);
   }
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kNarrow; ++v) {
-      const int64_t left = std::max<int64_t>(p.columns - v * lanes, 0);
-      const Vector total = hn::Load(Floats(), totals + (r * kNarrow + v) * lanes);
-      hn::StoreN(total, Floats(), p.c + r * p.ldc + v * lanes, left);
-    }
-  }
+  StoreTotals<R>(totals, p);
 }
 
 template <int R, bool kZeros, bool kShort>

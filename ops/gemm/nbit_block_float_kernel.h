@@ -6,10 +6,11 @@
 
 namespace attnrun::ops {
 
+// Rows that are multiplied together.
+inline constexpr int64_t kBlockFloatRows = 3;
+
 // As MultiplyRounded, for rows that SplitRow wrote as bytes: kBlockFloatRows rows alternate, and
 // the fewer ones that are left. The sum of a block is exact until it is rounded to a float, once.
-// `values_stride` is not used.
-inline constexpr int64_t kBlockFloatRows = 3;
 void MultiplyBlockFloat(const RoundedProduct& product);
 
 }  // namespace attnrun::ops

@@ -52,8 +52,7 @@ HWY_ATTR HWY_INLINE void SplitBytes(const float* x, int64_t count, float factor,
   IntVector sums[kByteDigits];
   for (IntVector& sum : sums) sum = hn::Zero(d);
   for (int64_t i = 0; i < to.block; i += lanes) {
-    const Vector scaled = hn::Mul(LoadUpTo(x + i, count - i), hn::Set(Floats(), factor));
-    IntVector values = hn::NearestInt(scaled);
+    IntVector values = RoundUpTo(x + i, count - i, factor);
     for (int64_t digit = kByteDigits - 1; digit >= 0; --digit) {
       const IntVector byte = TakeByte(values);
       sums[digit] = hn::Add(sums[digit], byte);
@@ -77,8 +76,7 @@ HWY_ATTR HWY_INLINE void SplitNibbles(const float* x, int64_t count, float facto
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   IntVector sum = hn::Zero(d);
   for (int64_t i = 0; i < to.block; i += lanes) {
-    const Vector scaled = hn::Mul(LoadUpTo(x + i, count - i), hn::Set(Floats(), factor));
-    const IntVector values = hn::NearestInt(scaled);
+    const IntVector values = RoundUpTo(x + i, count - i, factor);
     sum = hn::Add(sum, values);
     const IntVector upper = hn::ShiftRight<12>(hn::Add(values, hn::Set(d, 1 << 11)));
     StoreNibbles(upper, to.block, to.values + i);

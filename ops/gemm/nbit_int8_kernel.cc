@@ -27,11 +27,8 @@ HWY_ATTR HWY_INLINE void AddSums(const RoundedProduct& p, int64_t block, const f
     const Vector sum = hn::Set(d, static_cast<float>(p.a.sums[r * p.blocks + block]));
     ATTNRUN_UNROLL(3)
     for (int v = 0; v < kNarrow; ++v) {
-      float* const total = totals + (r * kNarrow + v) * lanes;
-      Vector x = hn::ConvertTo(d, sums[r][v]);
-      if (kZeros) x = hn::NegMulAdd(hn::LoadU(d, scales + (kNarrow + v) * lanes), sum, x);
-      const Vector factor = hn::Mul(scale, hn::LoadU(d, scales + v * lanes));
-      hn::Store(hn::MulAdd(x, factor, hn::Load(d, total)), d, total);
+      AddScaled<kZeros>(hn::ConvertTo(d, sums[r][v]), sum, scale, scales, v,
+                        totals + (r * kNarrow + v) * lanes);
     }
   }
 }
@@ -39,33 +36,19 @@ HWY_ATTR HWY_INLINE void AddSums(const RoundedProduct& p, int64_t block, const f
 // The sums of integers fill the registers; those of floats, used once in a block, are in memory.
 template <int R, bool kZeros, bool kVnni>
 HWY_ATTR HWY_NOINLINE void MultiplyRoundedAs(const RoundedProduct& p) {
-  constexpr int kMiddle = 8;
-  const Floats d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t width = kNarrow * lanes;
+  const auto width = static_cast<int64_t>(kNarrow * hn::Lanes(Floats()));
   const NBitFormat format = p.panel.format;
   const uint8_t* const last = p.end - width * 4;
   HWY_ALIGN float totals[R * kNarrow * hn::MaxLanes(Floats())] = {};
   for (int64_t block = 0; block < p.blocks; ++block) {
     const uint8_t* const data = p.panel.data + block * format.block_bytes;
     IntVector sums[R][kNarrow];
-    ATTNRUN_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      const int32_t first = kZeros ? 0 : -kMiddle * p.a.sums[r * p.blocks + block];
-      ATTNRUN_UNROLL(3)
-      for (int v = 0; v < kNarrow; ++v) sums[r][v] = hn::Set(Ints(), first);
-    }
+    BeginSums<R, kZeros>(sums, p.a.sums + block, p.blocks);
     SumWords<R, kVnni>(sums, data + (kZeros ? 2 : 1) * width * 4, format.block / 8,
-                       p.a.values + block * format.block, p.values_stride, last);
+                       p.a.values + block * format.block, p.blocks * format.block, last);
     AddSums<R, kZeros>(p, block, reinterpret_cast<const float*>(data), sums, totals);
   }
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kNarrow; ++v) {
-      const int64_t left = std::max<int64_t>(p.columns - v * lanes, 0);
-      const Vector total = hn::Load(d, totals + (r * kNarrow + v) * lanes);
-      hn::StoreN(total, d, p.c + r * p.ldc + v * lanes, left);
-    }
-  }
+  StoreTotals<R>(totals, p);
 }
 
 template <int R>
@@ -89,7 +72,7 @@ void MultiplyRounded(const RoundedProduct& product) {
     (tile == kTall ? MultiplyTile<kTall> : kFew[tile - 1])(p);
     p.rows -= tile;
     p.c += tile * p.ldc;
-    p.a.values += tile * p.values_stride;
+    p.a.values += tile * p.blocks * p.panel.format.block;
     p.a.scales += tile * p.blocks;
     p.a.sums += tile * p.blocks;
   }

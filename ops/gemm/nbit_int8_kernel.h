@@ -11,10 +11,8 @@ namespace attnrun::ops {
 
 // Some rows times one panel of codes of 4 bits.
 struct RoundedProduct {
-  // Those of the first row.
+  // Those of the first row; those of a row have as many blocks.
   RoundedRow a;
-  // Values, and scales or sums, from row to row.
-  int64_t values_stride;
   int64_t blocks;
   int64_t rows;
   NBitPanel panel;

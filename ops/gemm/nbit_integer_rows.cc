@@ -12,16 +12,15 @@
 namespace attnrun::ops {
 
 IntegerRows::IntegerRows(NBitActivations activations, int64_t rows, const NBitFormat& format)
-    : activations_(activations),
+    : splits_(activations == NBitActivations::kBlockFloat),
       k_(format.rows),
       block_(format.block),
       blocks_(DivCeil(format.rows, format.block)) {
-  const bool split = activations == NBitActivations::kBlockFloat;
-  const int64_t nibbles = split ? kNibbleDigits : 1;
-  const int64_t bytes = split ? kByteDigits : 1;
+  const int64_t nibbles = splits_ ? kNibbleDigits : 1;
+  const int64_t bytes = splits_ ? kByteDigits : 1;
   on_amx_ = blocks_ > 0 ? RowsOnAmx(rows, nibbles) : 0;
   // Tiles are whole.
-  tiles_ = {{}, DivCeil(on_amx_, kAmxRows) * kAmxRows, nibbles, 1, (split ? 2 : 1) * block_};
+  tiles_ = {{}, DivCeil(on_amx_, kAmxRows) * kAmxRows, nibbles, 1, (splits_ ? 2 : 1) * block_};
   vectors_ = {{}, rows - on_amx_, bytes, bytes, bytes * block_};
   const int64_t in_tiles = tiles_.rows * blocks_;
   const int64_t in_vectors = vectors_.rows * blocks_;
@@ -30,7 +29,7 @@ IntegerRows::IntegerRows(NBitActivations activations, int64_t rows, const NBitFo
                   scratch_[2].AtLeast<int32_t>(in_tiles + in_vectors * bytes), kAmxRows};
   vectors_.first = {tiles_.first.values + in_tiles * nibbles * block_,
                     tiles_.first.scales + in_tiles, tiles_.first.sums + in_tiles,
-                    split ? kBlockFloatRows : 1};
+                    splits_ ? kBlockFloatRows : 1};
 }
 
 RoundedRow IntegerRows::At(const Region& region, int64_t row) const {
@@ -45,7 +44,7 @@ RoundedRow IntegerRows::At(const Region& region, int64_t row) const {
 bool IntegerRows::Round(const float* x, int64_t row) const {
   const bool in_tiles = row < on_amx_;
   const RoundedRow to = in_tiles ? At(tiles_, row) : At(vectors_, row - on_amx_);
-  if (activations_ == NBitActivations::kBlockFloat) {
+  if (splits_) {
     return SplitRow(in_tiles ? Digits::kNibbles : Digits::kBytes, x, k_, block_, to);
   }
   RoundRow(x, k_, block_, to);
@@ -54,14 +53,12 @@ bool IntegerRows::Round(const float* x, int64_t row) const {
 
 void IntegerRows::Multiply(const NBitPanel& panel, const uint8_t* end, float* c, int64_t ldc,
                            int64_t columns) const {
-  const bool split = activations_ == NBitActivations::kBlockFloat;
-  RoundedProduct product = {tiles_.first, blocks_ * block_, blocks_, on_amx_, panel, c,
-                            ldc,          columns,          end};
-  if (product.rows > 0) (split ? MultiplyBlockFloatOnAmx : MultiplyRoundedOnAmx)(product);
+  RoundedProduct product = {tiles_.first, blocks_, on_amx_, panel, c, ldc, columns, end};
+  if (product.rows > 0) (splits_ ? MultiplyBlockFloatOnAmx : MultiplyRoundedOnAmx)(product);
   product.a = vectors_.first;
   product.rows = vectors_.rows;
   product.c += on_amx_ * ldc;
-  if (product.rows > 0) (split ? MultiplyBlockFloat : MultiplyRounded)(product);
+  if (product.rows > 0) (splits_ ? MultiplyBlockFloat : MultiplyRounded)(product);
 }
 
 }  // namespace attnrun::ops

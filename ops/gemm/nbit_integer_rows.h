@@ -39,7 +39,8 @@ class IntegerRows {
   };
   RoundedRow At(const Region& region, int64_t row) const;
 
-  const NBitActivations activations_;
+  // True for kBlockFloat.
+  const bool splits_;
   const int64_t k_;
   const int64_t block_;
   const int64_t blocks_;

@@ -23,8 +23,7 @@ HWY_ATTR HWY_INLINE int32_t RoundBlock(const float* x, int64_t count, int64_t bl
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   IntVector sum = hn::Zero(d);
   for (int64_t i = 0; i < block; i += lanes) {
-    const Vector scaled = hn::Mul(LoadUpTo(x + i, count - i), hn::Set(Floats(), factor));
-    const IntVector values = hn::NearestInt(scaled);
+    const IntVector values = RoundUpTo(x + i, count - i, factor);
     sum = hn::Add(sum, values);
     StoreEvenFirst(values, to + i);
   }

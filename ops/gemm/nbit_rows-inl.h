@@ -40,6 +40,11 @@ HWY_ATTR HWY_INLINE float Largest(const float* x, int64_t count) {
   return std::bit_cast<float>(hn::ReduceMax(d, largest));
 }
 
+// `count` floats, as LoadUpTo has them, times `factor` and rounded to nearest, ties to even.
+HWY_ATTR HWY_INLINE IntVector RoundUpTo(const float* x, int64_t count, float factor) {
+  return hn::NearestInt(hn::Mul(LoadUpTo(x, count), hn::Set(Floats(), factor)));
+}
+
 // Stores numbers that fit 8 bits, of each 8 neighbours the even ones first, as codes of 4 bits lie
 // in the bytes of their words.
 HWY_ATTR HWY_INLINE void StoreEvenFirst(IntVector values, int8_t* to) {

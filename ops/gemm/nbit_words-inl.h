@@ -7,10 +7,12 @@
 #define ATTNRUN_OPS_GEMM_NBIT_WORDS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "ops/gemm/nbit_int8_kernel.h"
 #include "ops/gemm/nbit_prefetch-inl.h"
 #include "ops/gemm/tile-inl.h"
 #include "ops/gemm/unroll.h"
@@ -79,6 +81,46 @@ HWY_ATTR HWY_INLINE void SumWords(IntVector (&sums)[R][kNarrow], const uint8_t* 
     const uint8_t* again = words;
     asm volatile("" : "+r"(again) : : "memory");
     AddHalfWord<R, kVnni, true>(sums, again, values, stride);
+  }
+}
+
+// The sums of a block before its products, for R rows of values: without zero points, codes count
+// from 8 on. Sums of the values are `stride` numbers apart.
+template <int R, bool kZeros>
+HWY_ATTR HWY_INLINE void BeginSums(IntVector (&sums)[R][kNarrow], const int32_t* row_sums,
+                                   int64_t stride) {
+  constexpr int kMiddle = 8;
+  ATTNRUN_UNROLL(9)
+  for (int r = 0; r < R; ++r) {
+    const int32_t first = kZeros ? 0 : -kMiddle * row_sums[r * stride];
+    ATTNRUN_UNROLL(3)
+    for (int v = 0; v < kNarrow; ++v) sums[r][v] = hn::Set(Ints(), first);
+  }
+}
+
+// total += (x - zero points * sum of values) * scales, for vector `v` of a block that begins with
+// `scales`.
+template <bool kZeros>
+HWY_ATTR HWY_INLINE void AddScaled(Vector x, Vector sum, Vector row_scale, const float* scales,
+                                   int v, float* total) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (kZeros) x = hn::NegMulAdd(hn::LoadU(d, scales + (kNarrow + v) * lanes), sum, x);
+  const Vector factor = hn::Mul(row_scale, hn::LoadU(d, scales + v * lanes));
+  hn::Store(hn::MulAdd(x, factor, hn::Load(d, total)), d, total);
+}
+
+// Writes the totals of R rows to C.
+template <int R>
+HWY_ATTR HWY_INLINE void StoreTotals(const float* totals, const RoundedProduct& p) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < kNarrow; ++v) {
+      const int64_t left = std::max<int64_t>(p.columns - v * lanes, 0);
+      const Vector total = hn::Load(d, totals + (r * kNarrow + v) * lanes);
+      hn::StoreN(total, d, p.c + r * p.ldc + v * lanes, left);
+    }
   }
 }
 
