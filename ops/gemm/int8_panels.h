@@ -67,6 +67,7 @@ class Int8Panels {
                                                 const PackedBytes& bytes);
   // As a store keeps it.
   PackedBytes bytes() const;
+  bool HasExtentsOf(const Int8Panels& other) const;
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -85,8 +86,6 @@ class Int8Panels {
     return {num_panels(), steps(), panel_width() * RowsPerStep(layout_)};
   }
   int64_t panel_width() const { return Int8PanelWidth(layout_); }
-  size_t Fingerprint() const;
-  bool Equals(const Int8Panels& other) const;
   absl::Status Allocate(Allocator& allocator);
   // `column`: the first column of the part.
   void PackPart(const Int8Matrix& part, int64_t column);

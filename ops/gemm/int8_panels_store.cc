@@ -2,14 +2,9 @@
 
 // How Int8Panels are shared within the process and kept beyond it.
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/hash/hash.h"
 #include "core/status.h"
-#include "core/weak_pool.h"
 #include "ops/gemm/int8_panels.h"
 #include "ops/gemm/weight_memory.h"
 
@@ -55,9 +50,7 @@ absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::PackOnHeap(
     absl::Span<const Int8Matrix> parts) {
   ATTNRUN_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Panels> packed,
                            Pack(parts, WeightMemory()));
-  return WeakPool<Int8Panels>::Get().FindOrMake(
-      packed->Fingerprint(), [&](const Int8Panels& other) { return packed->Equals(other); },
-      [&]() -> absl::StatusOr<std::shared_ptr<const Int8Panels>> { return packed; });
+  return ShareLive(packed);
 }
 
 PackedBytes Int8Panels::bytes() const {
@@ -90,26 +83,8 @@ std::shared_ptr<const Int8Panels> Int8Panels::Read(int64_t rows, int64_t columns
   return packed->corrections_.has_value() ? packed : nullptr;
 }
 
-size_t Int8Panels::Fingerprint() const {
-  constexpr int64_t kSamples = 64;
-  size_t hash = absl::HashOf(rows_, columns_, layout_);
-  const int64_t step = std::max<int64_t>(panels_.num_elements() / kSamples, 1);
-  for (int64_t i = 0; i < panels_.num_elements(); i += step) {
-    hash = absl::HashOf(hash, panels_.data<int8_t>()[i]);
-  }
-  return hash;
-}
-
-bool Int8Panels::Equals(const Int8Panels& other) const {
-  // Panels alone do not determine the matrix: offsets, sums and corrections count, too.
-  const PackedBytes ours = bytes();
-  const PackedBytes theirs = other.bytes();
-  const auto equal = [](const Tensor& a, const Tensor& b) {
-    return a.shape() == b.shape() &&
-           (a.byte_size() == 0 || std::memcmp(a.raw(), b.raw(), a.byte_size()) == 0);
-  };
-  return rows_ == other.rows_ && columns_ == other.columns_ && ours.facts == theirs.facts &&
-         absl::c_equal(ours.parts, theirs.parts, equal);
+bool Int8Panels::HasExtentsOf(const Int8Panels& other) const {
+  return rows_ == other.rows_ && columns_ == other.columns_;
 }
 
 }  // namespace attnrun::ops

@@ -5,11 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "absl/hash/hash.h"
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "core/weak_pool.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/weight_memory.h"
 
@@ -110,9 +108,7 @@ absl::StatusOr<std::shared_ptr<const NBitPanels>> NBitPanels::Pack(
       packed->PackPanel(parts, index, data + index * packed->panel_bytes());
     }
   });
-  return WeakPool<NBitPanels>::Get().FindOrMake(
-      packed->Fingerprint(), [&](const NBitPanels& other) { return packed->Equals(other); },
-      [&]() -> absl::StatusOr<std::shared_ptr<const NBitPanels>> { return packed; });
+  return ShareLive<NBitPanels>(packed);
 }
 
 PackedBytes NBitPanels::bytes() const {
@@ -134,23 +130,9 @@ std::shared_ptr<const NBitPanels> NBitPanels::Read(const NBitColumns& weight,
   return packed->data_.num_elements() == packed->byte_size() ? packed : nullptr;
 }
 
-size_t NBitPanels::Fingerprint() const {
-  constexpr int64_t kSamples = 64;
-  size_t hash = absl::HashOf(format_.bits, format_.block, format_.rows, columns_);
-  const int64_t step = std::max<int64_t>(byte_size() / kSamples, 1);
-  for (int64_t i = 0; i < byte_size(); i += step) {
-    hash = absl::HashOf(hash, data_.data<uint8_t>()[i]);
-  }
-  return hash;
-}
-
-bool NBitPanels::Equals(const NBitPanels& other) const {
+bool NBitPanels::HasExtentsOf(const NBitPanels& other) const {
   return format_.bits == other.format_.bits && format_.block == other.format_.block &&
-         format_.rows == other.format_.rows && columns_ == other.columns_ &&
-         format_.has_zero_points == other.format_.has_zero_points &&
-         format_.block_bytes == other.format_.block_bytes &&
-         data_.num_elements() == other.data_.num_elements() &&
-         std::memcmp(data_.raw(), other.data_.raw(), byte_size()) == 0;
+         format_.rows == other.format_.rows && columns_ == other.columns_;
 }
 
 void NBitPanels::PackPanel(const std::vector<NBitColumns>& parts, int64_t index,

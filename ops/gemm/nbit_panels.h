@@ -48,6 +48,8 @@ class NBitPanels {
                                                 const PackedBytes& bytes);
   // As a store keeps it.
   PackedBytes bytes() const;
+  // True for equal bits, block, rows and columns.
+  bool HasExtentsOf(const NBitPanels& other) const;
 
   const NBitFormat& format() const { return format_; }
   int64_t rows() const { return format_.rows; }
@@ -61,8 +63,6 @@ class NBitPanels {
   // Without bytes.
   NBitPanels(const NBitColumns& weight, bool has_zero_points);
   int64_t byte_size() const;
-  size_t Fingerprint() const;
-  bool Equals(const NBitPanels& other) const;
   void PackPanel(const std::vector<NBitColumns>& parts, int64_t index, uint8_t* to) const;
 
   NBitFormat format_;

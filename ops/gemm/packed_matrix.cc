@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "absl/hash/hash.h"
@@ -91,11 +90,10 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
   PackedStore* const store = context.is_final ? nullptr : context.packed_store;
   if (store != nullptr) {
     const WeightFormat format = BestInt8Format();
-    const std::optional<PackedBytes> found = store->Find(store->KeyOf(RecipeOf(format, weight)));
-    if (found.has_value()) {
-      std::shared_ptr<const PackedMatrix> matrix = Read(format, weight, *found);
-      if (matrix != nullptr) return matrix;
-    }
+    std::shared_ptr<const PackedMatrix> matrix = FindPacked<PackedMatrix>(
+        *store, store->KeyOf(RecipeOf(format, weight)),
+        [&](const PackedBytes& bytes) { return Read(format, weight, bytes); });
+    if (matrix != nullptr) return matrix;
   }
   WeightChoice choice = ChooseInt8(weight, context.is_final);
   // The first of a node's weights that is kept finer gives the reason.

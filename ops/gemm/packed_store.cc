@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
+#include "core/same_bits.h"
 #include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
@@ -34,6 +37,23 @@ void AppendTensor(const Tensor& tensor, PackedRecipe& recipe) {
 Tensor BytesAs(const Tensor& part, DataType type, const Shape& shape) {
   auto tensor = Tensor::Borrow(type, shape, part.raw(), part.byte_size(), part.owner());
   return tensor.ok() ? *std::move(tensor) : Tensor();
+}
+
+size_t SampleHash(const PackedBytes& packed) {
+  constexpr int64_t kSamples = 64;
+  const Tensor& first = packed.parts[0];
+  const auto* const bytes = static_cast<const uint8_t*>(first.raw());
+  const auto count = static_cast<int64_t>(first.byte_size());
+  const int64_t step = std::max<int64_t>(count / kSamples, 1);
+  size_t hash = absl::HashOf(packed.facts, count);
+  for (int64_t i = 0; i < count; i += step) hash = absl::HashOf(hash, bytes[i]);
+  return hash;
+}
+
+bool SameBits(const PackedBytes& a, const PackedBytes& b) {
+  return a.facts == b.facts &&
+         absl::c_equal(a.parts, b.parts,
+                       [](const Tensor& x, const Tensor& y) { return attnrun::SameBits(x, y); });
 }
 
 }  // namespace attnrun::ops

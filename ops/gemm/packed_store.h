@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attnrun/tensor.h"
+#include "core/weak_pool.h"
 
 namespace attnrun::ops {
 
@@ -40,6 +41,22 @@ struct PackedBytes {
 // A part as a tensor of this type and shape; undefined if it has another size.
 Tensor BytesAs(const Tensor& part, DataType type, const Shape& shape);
 
+// A hash of the facts and of a sample of the first part; equal for equal weights.
+size_t SampleHash(const PackedBytes& packed);
+// True if facts, types, shapes and bytes are equal.
+bool SameBits(const PackedBytes& a, const PackedBytes& b);
+
+// A live weight of equal extents and bytes, whichever node, model or session it belongs to, or else
+// this one, for later ones.
+template <typename T>
+absl::StatusOr<std::shared_ptr<const T>> ShareLive(const std::shared_ptr<const T>& packed) {
+  const PackedBytes bytes = packed->bytes();
+  return WeakPool<T>::Get().FindOrMake(
+      SampleHash(bytes),
+      [&](const T& other) { return packed->HasExtentsOf(other) && SameBits(bytes, other.bytes()); },
+      [&]() -> absl::StatusOr<std::shared_ptr<const T>> { return packed; });
+}
+
 // Numbers that tell packed weights apart.
 using PackedKey = std::vector<uint64_t>;
 
@@ -57,8 +74,18 @@ class PackedStore {
   virtual void Add(const PackedKey& key, PackedBytes packed) = 0;
 };
 
-// The weight in the store, which may be null, as `read` makes it of its bytes; if there is none, or
-// `read` returns null, the result of `pack`, which goes into the store.
+// The weight in the store as `read` makes it of its bytes; null if there is none, or `read` returns
+// null.
+template <typename T>
+std::shared_ptr<const T> FindPacked(
+    PackedStore& store, const PackedKey& key,
+    absl::FunctionRef<std::shared_ptr<const T>(const PackedBytes&)> read) {
+  const std::optional<PackedBytes> found = store.Find(key);
+  return found.has_value() ? read(*found) : nullptr;
+}
+
+// The same for a store that may be null; if it has no such weight, the result of `pack`, which goes
+// into the store.
 template <typename T>
 absl::StatusOr<std::shared_ptr<const T>> FindOrPack(
     PackedStore* store, const PackedRecipe& recipe,
@@ -66,9 +93,8 @@ absl::StatusOr<std::shared_ptr<const T>> FindOrPack(
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> pack) {
   if (store == nullptr) return pack();
   const PackedKey key = store->KeyOf(recipe);
-  if (const std::optional<PackedBytes> found = store->Find(key); found.has_value()) {
-    if (std::shared_ptr<const T> weight = read(*found); weight != nullptr) return weight;
-  }
+  std::shared_ptr<const T> weight = FindPacked<T>(*store, key, read);
+  if (weight != nullptr) return weight;
   absl::StatusOr<std::shared_ptr<const T>> packed = pack();
   if (packed.ok()) store->Add(key, (*packed)->bytes());
   return packed;
