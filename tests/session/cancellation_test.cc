@@ -5,13 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <random>
 #include <thread>
 
 #include "absl/strings/numbers.h"
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "loader/model_maker.h"
 
 // Runs that are cancelled at random moments. ATTNRUN_TEST_CANCELLATIONS=N says how many.
@@ -54,12 +54,6 @@ int Cancellations() {
   const char* number = std::getenv("ATTNRUN_TEST_CANCELLATIONS");
   int count = 300;
   return number != nullptr && absl::SimpleAtoi(number, &count) ? count : 300;
-}
-
-bool SameBits(const TensorMap& a, const TensorMap& b) {
-  const Tensor& x = a.at("y");
-  const Tensor& y = b.at("y");
-  return x.byte_size() == y.byte_size() && std::memcmp(x.raw(), y.raw(), x.byte_size()) == 0;
 }
 
 double Milliseconds(Clock::duration duration) {

@@ -105,18 +105,6 @@ inline TensorMap FailingInputs() {
   return inputs;
 }
 
-inline bool SameBits(const TensorMap& a, const TensorMap& b) {
-  if (a.size() != b.size()) return false;
-  for (const auto& [name, x] : a) {
-    const auto y = b.find(name);
-    if (y == b.end() || x.byte_size() != y->second.byte_size() ||
-        std::memcmp(x.raw(), y->second.raw(), x.byte_size()) != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace attnrun::testing
 
 #endif  // ATTNRUN_TESTS_SESSION_FAILING_MODELS_H_

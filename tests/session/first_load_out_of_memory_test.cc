@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/failing_models.h"
 #include "session/in_child.h"
 #include "support/failing_malloc.h"

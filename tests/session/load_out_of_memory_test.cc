@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/failing_models.h"
 #include "session/load_tester.h"
 #include "support/failing_malloc.h"

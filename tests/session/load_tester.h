@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/failing_models.h"
 #include "support/failing_calls.h"
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/failing_models.h"
 #include "support/failing_calls.h"
 #include "support/failing_malloc.h"

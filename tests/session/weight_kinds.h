@@ -123,9 +123,7 @@ class KindModel {
   }
 
   std::string Bytes(const std::string& name, DataType type, const std::vector<int64_t>& shape) {
-    int64_t count = 1;
-    for (const int64_t extent : shape) count *= extent;
-    std::vector<double> numbers(count);
+    std::vector<double> numbers(NumElements(shape).value());
     for (double& number : numbers) {
       number = static_cast<double>(generator_() % 256) - (type == DataType::kInt8 ? 128 : 0);
     }

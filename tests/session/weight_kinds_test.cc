@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "attnrun/session.h"
+#include "core/same_bits.h"
 #include "session/failing_models.h"
 #include "weight_cache/packed_file.h"
 #include "weight_cache/source_stamp.h"

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/div_ceil.h"
 #include "fuzz/targets/cache_seeds.h"
 #include "fuzz/targets/seeds.h"
 #include "ops/gemm/int8_panels.h"
@@ -21,7 +22,7 @@ void AddMatrix(ops::WeightFormat format, cache::PackedWeights& weights) {
   const std::vector<float> floats(kRows * kColumns, 0.5F);
   const ops::SideBySide source({ops::MatrixView{floats.data(), kRows, kColumns, kColumns}});
   const int64_t bytes = ops::PanelBytes(format, kRows);
-  const int64_t panels = (kColumns + ops::PanelColumns(format) - 1) / ops::PanelColumns(format);
+  const int64_t panels = DivCeil(kColumns, ops::PanelColumns(format));
   Tensor data = Tensor::Allocate(DataType::kUint8, {panels * bytes}).value();
   for (int64_t i = 0; i < panels; ++i) {
     ops::PackPanel(format, source, kRows, kColumns, i, data.mutable_data<uint8_t>() + i * bytes);

@@ -12,6 +12,7 @@
 #include "ops/gemm/int8_gemm.h"
 #include "ops/gemm/int8_panels.h"
 #include "ops/gemm/nbit_panels.h"
+#include "ops/gemm/nbit_product.h"
 #include "ops/gemm/packed_matrix.h"
 #include "weight_cache/checksum.h"
 #include "weight_cache/packed_file.h"
@@ -54,7 +55,9 @@ void Multiply(const SeedWeight& seed, const ops::PackedBytes& packed) {
   } else if (seed.kind == ops::PackedKind::kNBit) {
     const auto panels = ops::NBitPanels::Read(
         {.bits = seed.bits, .block = 32, .rows = seed.rows, .columns = seed.columns}, packed);
-    if (panels != nullptr) ops::Gemm(rows, *panels, c.data(), seed.columns, {});
+    if (panels == nullptr) return;
+    const ops::NBitActivations activations = ops::ActivationsFor(Precision::kFloat32, *panels);
+    ops::NBitGemm(activations, rows, *panels, c.data(), seed.columns, {});
   } else {
     const auto panels = ops::Int8Panels::Read(seed.rows, seed.columns, packed);
     if (panels == nullptr) return;

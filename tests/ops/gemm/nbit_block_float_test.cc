@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <random>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "core/parallel.h"
-#include "hwy/targets.h"
-#include "ops/gemm/nbit_product.h"
-#include "support/op_tester.h"
+#include "ops/gemm/nbit_product_tester.h"
 
 // Products in block floating point against the exact products of the floats.
 namespace attnrun::testing {
@@ -19,49 +10,9 @@ namespace {
 
 using ops::NBitActivations;
 
-struct Format {
-  int64_t k;
-  int64_t n;
-  int64_t block;
-  bool zero_points;
-};
-
-class NBitBlockFloatTest : public ::testing::TestWithParam<Format> {
+class NBitBlockFloatTest : public NBitProductTest {
  protected:
-  NBitBlockFloatTest() {
-    std::mt19937 generator(Seed());
-    std::normal_distribution<float> normal;
-    codes_.resize(f_.n * blocks_ * f_.block / 2);
-    for (uint8_t& byte : codes_) byte = static_cast<uint8_t>(generator());
-    scales_.resize(f_.n * blocks_);
-    for (float& scale : scales_) scale = normal(generator);
-    points_.resize(f_.n * blocks_);
-    for (float& point : points_) point = static_cast<float>(generator() % 16);
-    a_.resize(kRows * f_.k);
-    for (float& x : a_) x = normal(generator);
-    bias_.resize(f_.n);
-    for (float& x : bias_) x = normal(generator);
-    epilogue_.bias = bias_.data();
-    packed_ = Pack();
-  }
-  ~NBitBlockFloatTest() override { SetNumThreads(threads_); }
-
-  std::shared_ptr<const ops::NBitPanels> Pack() const {
-    const float* const points = f_.zero_points ? points_.data() : nullptr;
-    return ops::NBitPanels::Pack({{4, f_.block, f_.k, f_.n, codes_.data(), scales_.data(), points}})
-        .value();
-  }
-
-  std::vector<float> Product(NBitActivations activations, const ops::NBitPanels& b, int64_t first,
-                             int64_t rows) const {
-    std::vector<float> c(rows * f_.n, NAN);
-    ops::NBitGemm(activations, {a_.data() + first * f_.k, rows, f_.k, f_.k}, b, c.data(), f_.n,
-                  epilogue_);
-    return c;
-  }
-  std::vector<float> Product(int64_t first, int64_t rows) const {
-    return Product(NBitActivations::kBlockFloat, *packed_, first, rows);
-  }
+  NBitBlockFloatTest() : NBitProductTest(NBitActivations::kBlockFloat) {}
 
   // The part of an element of the product that a block gives. Adds the bound of its error: elements
   // of A are known to 2^-22 of the largest, and the sum, its zero point and the product with the
@@ -70,17 +21,14 @@ class NBitBlockFloatTest : public ::testing::TestWithParam<Format> {
     const float* const x = a_.data() + row * f_.k + block * f_.block;
     const int64_t count = std::min(f_.block, f_.k - block * f_.block);
     const int64_t index = column * blocks_ + block;
-    const double point = f_.zero_points ? points_[index] : 8;
     double largest = 0;
     double sum = 0;
     double size = 0;
     double weights = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = index * f_.block + i;
-      const int code = codes_[at / 2] >> at % 2 * 4 & 15;
-      sum += x[i] * (code - point);
-      size += std::fabs(x[i]) * (code + point);
-      weights += std::fabs(code - point);
+      sum += x[i] * CodeAt(index, i);
+      size += std::fabs(x[i]) * (CodeBits(index, i) + ZeroPoint(index));
+      weights += std::fabs(CodeAt(index, i));
       largest = std::max(largest, std::fabs(static_cast<double>(x[i])));
     }
     const double scale = scales_[index];
@@ -90,17 +38,6 @@ class NBitBlockFloatTest : public ::testing::TestWithParam<Format> {
 
   // Half a unit in the last place.
   static constexpr double kEpsilon = 0x1p-24;
-  static constexpr int64_t kRows = 46;
-  const Format f_ = GetParam();
-  const int64_t blocks_ = (f_.k + f_.block - 1) / f_.block;
-  const int threads_ = NumThreads();
-  std::vector<uint8_t> codes_;
-  std::vector<float> scales_;
-  std::vector<float> points_;
-  std::vector<float> a_;
-  std::vector<float> bias_;
-  ops::Epilogue epilogue_;
-  std::shared_ptr<const ops::NBitPanels> packed_;
 };
 
 TEST_P(NBitBlockFloatTest, IsAsExactAsFloats) {
@@ -130,18 +67,7 @@ TEST_P(NBitBlockFloatTest, IsAsExactAsFloats) {
 }
 
 TEST_P(NBitBlockFloatTest, DoesNotDependOnThreadsRowsOrInstructions) {
-  SetNumThreads(1);
-  const std::vector<float> all = Product(0, kRows);
-  for (const int threads : {1, 2, 3}) {
-    SetNumThreads(threads);
-    for (const int64_t rows : {1, 2, 3, 5, 6, 8, 9, 16, 22, 23, 25, 33}) {
-      const auto from = all.begin() + 2 * f_.n;
-      EXPECT_EQ(Product(2, rows), std::vector<float>(from, from + rows * f_.n)) << rows;
-    }
-  }
-  hwy::DisableTargets(HWY_AVX3);
-  EXPECT_EQ(Product(NBitActivations::kBlockFloat, *Pack(), 0, kRows), all);
-  hwy::DisableTargets(0);
+  ExpectSameBitsWithAnyThreadsRowsAndInstructions({1, 2, 3, 5, 6, 8, 9, 16, 22, 23, 25, 33});
 }
 
 TEST_P(NBitBlockFloatTest, IsExactForIntegers) {
@@ -193,24 +119,8 @@ TEST_P(NBitBlockFloatTest, TakesPlainScalesAlone) {
   EXPECT_EQ(ops::Supports(NBitActivations::kBlockFloat, *Pack()), !f_.zero_points);
 }
 
-std::vector<Format> Formats() {
-  std::vector<Format> formats;
-  for (const bool zero_points : {false, true}) {
-    formats.push_back({384, 100, 32, zero_points});
-    formats.push_back({346, 49, 16, zero_points});
-    formats.push_back({1000, 24, 256, zero_points});
-    formats.push_back({5, 3, 64, zero_points});
-    formats.push_back({577, 230, 128, zero_points});
-  }
-  return formats;
-}
-
-INSTANTIATE_TEST_SUITE_P(Formats, NBitBlockFloatTest, ::testing::ValuesIn(Formats()),
-                         [](const auto& test) {
-                           const Format& f = test.param;
-                           return absl::StrCat("k", f.k, "n", f.n, "block", f.block,
-                                               f.zero_points ? "points" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(Formats, NBitBlockFloatTest, ::testing::ValuesIn(IntegerFormats()),
+                         NameOf);
 
 }  // namespace
 }  // namespace attnrun::testing
