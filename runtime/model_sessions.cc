@@ -126,6 +126,8 @@ std::string ContinuedInput(const Session& session, absl::string_view output) {
 absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
                                                     const SessionOptions& options) {
   SessionOptions last = options;
+  // The same for all of a model's decoders, so that it does not matter which of them computes what.
+  last.few_rows = true;
   ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path, options.limits));
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};

@@ -99,6 +99,7 @@ absl::Status Session::Impl::Prepare(absl::string_view bytes, const SessionOption
         StoreCachesAs(options.cache_type, *model_.graph, layout, inputs_, outputs_));
   }
   layout.model = std::make_shared<const ModelFingerprint>(model_.files, bytes, precision_);
+  if (kernels.has_value()) kernels->few_rows = options.few_rows || !layout.values.empty();
   layout_ = std::make_shared<const StateLayout>(std::move(layout));
   needs_ = std::make_unique<const state::LazyNeeds>(graph());
   ATTNRUN_ASSIGN_OR_RETURN(plan_, exec::Plan::Make(*model_.graph, kernels));

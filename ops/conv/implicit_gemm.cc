@@ -315,6 +315,8 @@ absl::StatusOr<std::unique_ptr<const ImplicitGemm>> ImplicitGemm::Make(
     const Tensor& w, int64_t group, const KernelContext& context) {
   KernelContext floats = context;
   floats.precision = Precision::kFloat32;
+  // Its own loops read panels of kFloat32.
+  floats.few_rows = true;
   // make_unique cannot call the private constructor.
   std::unique_ptr<ImplicitGemm> gemm(new ImplicitGemm);
   const int64_t features = w.dim(0) / group;

@@ -28,6 +28,8 @@ enum class AmxType {
   kBf16,
   // uint8 times int8, exact modulo 2^32.
   kUint8Int8,
+  // float times float as products of bf16: see amx_float32.h.
+  kFloat32,
 };
 
 // While it exists, the thread may multiply tiles. Other libraries in the process program tiles as

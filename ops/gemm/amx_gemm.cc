@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "core/div_ceil.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "ops/gemm/amx_float32_panels.h"
 #include "ops/gemm/even_parts.h"
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/scratch.h"
@@ -47,7 +49,7 @@ struct TileProduct {
   PackedRows a = {};
 
   // Bytes of 16 rows of A.
-  int64_t BlockBytes() const { return std::max<int64_t>(b.steps * kAmxTileBytes, 1); }
+  int64_t BlockBytes() const { return std::max<int64_t>(b.steps * b.pieces() * kAmxTileBytes, 1); }
   int64_t Panels() const { return DivCeil(b.columns, kAmxPanelWidth); }
   int64_t Blocks() const { return DivCeil(a.count, kAmxRows); }
   const uint8_t* Panel(int64_t panel) const { return b.panels + panel * b.panel_bytes; }
@@ -99,6 +101,7 @@ class PanelWorker final : private AmxCompanion {
     const int64_t steps = std::max<int64_t>(DivCeil(blocks_, 2) * p_.b.steps, 1);
     piece_rows_ = DivCeil(p_.a.count, steps);
     SetInterval(std::max<int64_t>(steps / DivCeil(p_.a.count, piece_rows_), 1));
+    if (p_.b.type == AmxType::kFloat32) floats_.emplace(p_.b.steps);
   }
 
   void Run() {
@@ -125,17 +128,29 @@ class PanelWorker final : private AmxCompanion {
 
   // All rows times one panel.
   void Multiply(int64_t panel, int64_t following) {
-    const int64_t num_parts = std::max<int64_t>(DivCeil(p_.b.steps, kMostSteps), 1);
-    const EvenParts parts(p_.b.steps, num_parts);
     const int64_t products = DivCeil(blocks_, 2) * p_.b.steps;
+    const bool is_last = following >= queue_.panels();
     AmxProduct product = {};
-    product.a_stride = p_.b.steps * kAmxTileBytes;
+    product.a = p_.a.blocks;
+    product.a_stride = p_.BlockBytes();
     product.ldc = kAmxPanelWidth;
     product.companion = this;
-    if (following < queue_.panels() && products > 0) {
+    if (!is_last && products > 0) {
       product.next = p_.Panel(following);
       product.lines = DivCeil(DivCeil(p_.b.panel_bytes, kLine), products);
     }
+    if (!floats_.has_value()) return MultiplyParts(panel, product);
+    floats_->Multiply(product, p_.a.count, Floats(panel), is_last ? nullptr : Floats(following),
+                      reinterpret_cast<float*>(sums_));
+  }
+
+  const float* Floats(int64_t panel) const {
+    return reinterpret_cast<const float*>(p_.Panel(panel));
+  }
+
+  void MultiplyParts(int64_t panel, AmxProduct product) {
+    const int64_t num_parts = std::max<int64_t>(DivCeil(p_.b.steps, kMostSteps), 1);
+    const EvenParts parts(p_.b.steps, num_parts);
     for (int64_t part = 0; part < num_parts; ++part) {
       const int64_t step = parts.Begin(part);
       product.b = p_.Panel(panel) + step * kAmxPanelBytes;
@@ -206,6 +221,8 @@ class PanelWorker final : private AmxCompanion {
   SumsBlock block_ = {};
   int64_t row_ = 0;
   int64_t piece_rows_;
+  // For floats.
+  std::optional<FloatPanels> floats_;
 };
 
 // Threads that multiply `blocks` blocks of 16 rows by B.
@@ -283,7 +300,7 @@ bool PacksForEachThread(int64_t rows, const TileProduct& product) {
   constexpr int64_t kMostBytes = 800 << 10;
   constexpr int kMostThreads = 4;
   // Packing for int8 writes the terms of rows, which threads share.
-  return product.b.type == AmxType::kBf16 && NumThreads() <= kMostThreads &&
+  return product.b.type != AmxType::kUint8Int8 && NumThreads() <= kMostThreads &&
          DivCeil(rows, kAmxRows) * product.BlockBytes() <= kMostBytes;
 }
 
@@ -336,7 +353,8 @@ bool SharesColumns(int64_t rows, const AmxMatrix& b) {
   constexpr int64_t kBytesOfSum = 2;
   if (rows < 2 * kAmxRows * NumThreads()) return true;
   const int64_t b_bytes = DivCeil(b.columns, kAmxPanelWidth) * b.panel_bytes;
-  const int64_t rows_bytes = rows * (b.steps * kAmxStepBytes + b.columns * kBytesOfSum);
+  const int64_t rows_bytes =
+      rows * (b.steps * b.pieces() * kAmxStepBytes + b.columns * kBytesOfSum);
   return static_cast<double>(b_bytes) > kTimesLarger * static_cast<double>(rows_bytes);
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "ops/gemm/amx.h"
+#include "ops/gemm/amx_float32.h"
 #include "ops/gemm/finish_sums.h"
 #include "ops/gemm/gemm.h"
 
@@ -14,12 +15,19 @@ namespace attnrun::ops {
 // A packed matrix B [K, N].
 struct AmxMatrix {
   AmxType type = AmxType::kBf16;
-  // Panels of [steps, 16, kAmxPanelWidth, 4 bytes], `panel_bytes` bytes apart.
+  // Panels of [steps, 16, kAmxPanelWidth, 4 bytes], `panel_bytes` bytes apart; for kFloat32 of
+  // [steps, kAmxFloatStepBytes].
   const uint8_t* panels = nullptr;
   int64_t panel_bytes = 0;
   int64_t steps = 0;
   // N.
   int64_t columns = 0;
+
+  // Tiles of A for a step, and bytes of a step of a panel.
+  int64_t pieces() const { return type == AmxType::kFloat32 ? kFloatPieces : 1; }
+  int64_t step_bytes() const {
+    return type == AmxType::kFloat32 ? kAmxFloatStepBytes : kAmxPanelBytes;
+  }
 };
 
 // A block of A·B: 32-bit sums of rows [row, row + rows) and columns [column, column + columns),
@@ -29,12 +37,12 @@ struct AmxSums {
   int64_t rows = 0;
   int64_t column = 0;
   int64_t columns = 0;
-  const void* sums = nullptr;
+  void* sums = nullptr;
 };
 
-// Writes rows [row, row + count) of A, count at most 16, as a block [steps, 16, 64 bytes]; numbers
-// beyond K are zeros, rows beyond `count` anything. For bf16 it may be called more than once for a
-// row.
+// Writes rows [row, row + count) of A, count at most 16, as a block [steps, pieces, 16, 64 bytes];
+// numbers beyond K are zeros, rows beyond `count` anything. But for int8 it may be called more than
+// once for a row.
 using FillAmxRows = absl::FunctionRef<void(int64_t row, int64_t count, uint8_t* block)>;
 
 // Where a panel's sums go, and what happens to them on the way.

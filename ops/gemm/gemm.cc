@@ -8,6 +8,7 @@
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "ops/gemm/bf16_amx.h"
+#include "ops/gemm/float32_amx.h"
 #include "ops/gemm/gemm_share.h"
 #include "ops/gemm/int8_weight.h"
 #include "ops/gemm/micro_kernel.h"
@@ -110,6 +111,7 @@ void Gemm(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
   if (b.format() == WeightFormat::kBfloat16Tiles) {
     return Bf16GemmOnAmx({a}, b, {c, nullptr, ldc}, epilogue);
   }
+  if (b.format() == WeightFormat::kFloat32Tiles) return Float32GemmOnAmx(a, b, c, ldc, epilogue);
   if (IsInt8(b.format())) return RoundedGemm(a, b, c, ldc, epilogue);
   MultiplyPacked(a, b, c, ldc, RoundsToBf16(b.format()) ? AfterRounding(epilogue) : epilogue);
 }
@@ -138,6 +140,8 @@ absl::string_view GemmName(const PackedMatrix* b) {
       return "gemm packed, int8 VNNI";
     case WeightFormat::kInt8Tiles:
       return "gemm packed, int8 AMX";
+    case WeightFormat::kFloat32Tiles:
+      return "gemm packed, float32 AMX";
   }
   return "gemm packed";
 }

@@ -56,7 +56,8 @@ struct GemmProblem {
 };
 
 // Computes `count` products of the same extents; `problem(i)`, called from any thread, returns the
-// i-th. As Gemm, with the same bits, for matrices B that are not packed in advance.
+// i-th. As Gemm, with the bits of the format kFloat32, for matrices B that are not packed in
+// advance.
 void BatchedGemm(int64_t count, absl::FunctionRef<GemmProblem(int64_t)> problem);
 
 }  // namespace attnrun::ops

@@ -15,6 +15,7 @@
 #include "ops/gemm/int8_weight.h"
 #include "ops/gemm/weight_choice.h"
 #include "ops/gemm/weight_memory.h"
+#include "ops/tensors/cpu.h"
 
 namespace attnrun::ops {
 namespace {
@@ -33,6 +34,14 @@ size_t Fingerprint(const SideBySide& weight) {
     hash = absl::HashOf(hash, std::bit_cast<uint32_t>(element));
   }
   return hash;
+}
+
+// True if float products by this weight are computed in tiles: those of few rows would wait for the
+// weight, and short sums gain little. The number of columns plays no part, so that weights have the
+// same bits alone and side by side.
+bool GainsByTiles(const SideBySide& weight, const KernelContext& context) {
+  constexpr int64_t kLeastRows = 128;
+  return ThisCpu().amx_bf16 && !context.few_rows && weight.rows() >= kLeastRows;
 }
 
 }  // namespace
@@ -84,7 +93,7 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
                                                                        const KernelContext& context,
                                                                        DataType stored) {
   if (context.precision != Precision::kInt8) {
-    return PackAs(FormatFor(context.precision, stored), weight, context.packed_store);
+    return PackIn(context.precision, stored, weight, context);
   }
   // A store that has the weight in int8 knows the choice.
   PackedStore* const store = context.is_final ? nullptr : context.packed_store;
@@ -99,7 +108,19 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
   // The first of a node's weights that is kept finer gives the reason.
   std::string* const reason = context.finer_reason;
   if (reason != nullptr && reason->empty()) *reason = std::move(choice.reason);
-  return PackAs(FormatFor(choice.precision, stored), weight, context.packed_store);
+  return PackIn(choice.precision, stored, weight, context);
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackIn(
+    Precision precision, DataType stored, const SideBySide& weight, const KernelContext& context) {
+  const WeightFormat format = FormatFor(precision, stored);
+  PackedStore* const store = context.packed_store;
+  if (format != WeightFormat::kFloat32 || !GainsByTiles(weight, context)) {
+    return PackAs(format, weight, store);
+  }
+  absl::StatusOr<std::shared_ptr<const PackedMatrix>> tiles =
+      PackAs(WeightFormat::kFloat32Tiles, weight, store);
+  return absl::IsOutOfRange(tiles.status()) ? PackAs(format, weight, store) : tiles;
 }
 
 absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackAs(WeightFormat format,
@@ -127,11 +148,14 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackCopy(
   ATTNRUN_ASSIGN_OR_RETURN(Tensor data,
                            Tensor::Allocate(DataType::kUint8, {panels, bytes}, WeightMemory()));
   auto* const to = data.mutable_data<uint8_t>();
+  std::atomic<bool> fits = true;
   ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       PackPanel(format, weight, weight.rows(), weight.columns(), index, to + index * bytes);
+      if (!FitsFormat(format, weight.rows(), to + index * bytes)) fits = false;
     }
   });
+  if (!fits) return absl::OutOfRangeError("a column cannot be split");
   return Of(format, weight.rows(), weight.columns(), std::move(data));
 }
 

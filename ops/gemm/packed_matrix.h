@@ -35,7 +35,6 @@ class PackedMatrix {
       DataType stored = DataType::kFloat) {
     return Pack(SideBySide({weight}), context, stored);
   }
-
   // A matrix that is already packed: `panels` is uint8 [panels, PanelBytes(format, rows)], dense.
   static std::shared_ptr<const PackedMatrix> Of(WeightFormat format, int64_t rows, int64_t columns,
                                                 Tensor panels);
@@ -61,7 +60,13 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
-  // Takes the weight in this format from the store, which may be null, or packs it.
+  // Packs for a precision other than kInt8.
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackIn(Precision precision,
+                                                                    DataType stored,
+                                                                    const SideBySide& weight,
+                                                                    const KernelContext& context);
+  // Takes the weight in this format from the store, which may be null, or packs it. kOutOfRange if
+  // the format cannot hold it, see FitsFormat.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackAs(WeightFormat format,
                                                                     const SideBySide& weight,
                                                                     PackedStore* store);

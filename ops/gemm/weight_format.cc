@@ -5,6 +5,7 @@
 
 #include "core/div_ceil.h"
 #include "ops/gemm/amx.h"
+#include "ops/gemm/amx_float32.h"
 #include "ops/gemm/int8_weight.h"
 #include "ops/gemm/micro_kernel.h"
 #include "ops/gemm/scratch.h"
@@ -32,6 +33,17 @@ void PackTiles(const BlockSource& weight, int64_t rows, IndexRange columns, uint
     const int64_t count = std::min(kAmxBf16Step, rows - row);
     weight.Copy(row, count, columns.begin, columns.size(), floats, kAmxPanelWidth);
     PackBf16Step(floats, kAmxPanelWidth, count, columns.size(), to);
+  }
+}
+
+void PackFloatTiles(const BlockSource& weight, int64_t rows, IndexRange columns, float* to) {
+  float floats[kAmxBf16Step * kAmxPanelWidth];
+  for (int64_t row = 0; row < rows; row += kAmxBf16Step) {
+    const int64_t count = std::min(kAmxBf16Step, rows - row);
+    CopyPanel(weight, {row, row + count}, columns, kAmxPanelWidth, floats);
+    std::fill(floats + count * kAmxPanelWidth, std::end(floats), 0.0F);
+    PackFloatStep(floats, to);
+    to += kAmxBf16Step * kAmxPanelWidth;
   }
 }
 
@@ -65,13 +77,23 @@ WeightFormat FormatFor(Precision precision, DataType stored) {
 
 int64_t PanelColumns(WeightFormat format) {
   if (IsInt8(format)) return Int8PanelWidth(LayoutOf(format));
-  return format == WeightFormat::kBfloat16Tiles ? kAmxPanelWidth : PanelWidth();
+  const bool tiles =
+      format == WeightFormat::kBfloat16Tiles || format == WeightFormat::kFloat32Tiles;
+  return tiles ? kAmxPanelWidth : PanelWidth();
 }
 
 int64_t PanelBytes(WeightFormat format, int64_t rows) {
   if (IsInt8(format)) return Int8PanelBytes(format, rows);
   if (format == WeightFormat::kBfloat16Tiles) return DivCeil(rows, kAmxBf16Step) * kAmxPanelBytes;
+  if (format == WeightFormat::kFloat32Tiles) {
+    return DivCeil(rows, kAmxBf16Step) * kAmxFloatStepBytes;
+  }
   return rows * PanelWidth() * (format == WeightFormat::kFloat32 ? 4 : 2);
+}
+
+bool FitsFormat(WeightFormat format, int64_t rows, const void* panel) {
+  return format != WeightFormat::kFloat32Tiles ||
+         CanSplitPanel(static_cast<const float*>(panel), DivCeil(rows, kAmxBf16Step));
 }
 
 void PackPanel(WeightFormat format, const BlockSource& weight, int64_t rows, int64_t columns,
@@ -82,6 +104,8 @@ void PackPanel(WeightFormat format, const BlockSource& weight, int64_t rows, int
     PackInt8Panel(format, weight, rows, range, static_cast<uint8_t*>(panel));
   } else if (format == WeightFormat::kBfloat16Tiles) {
     PackTiles(weight, rows, range, static_cast<uint8_t*>(panel));
+  } else if (format == WeightFormat::kFloat32Tiles) {
+    PackFloatTiles(weight, rows, range, static_cast<float*>(panel));
   } else if (format == WeightFormat::kFloat32) {
     CopyPanel(weight, {0, rows}, range, width, static_cast<float*>(panel));
   } else {

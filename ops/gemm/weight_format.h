@@ -30,10 +30,15 @@ enum class WeightFormat : uint8_t {
   kInt8Pairs = 5,
   kInt8Vnni = 6,
   kInt8Tiles = 7,
+  // Floats for tiles: a panel is [ceil(K / 32), kAmxFloatStepBytes], see amx_float32.h. All numbers
+  // can be split.
+  kFloat32Tiles = 8,
 };
-inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8Tiles;
+inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kFloat32Tiles;
 
-constexpr bool IsInt8(WeightFormat format) { return format >= WeightFormat::kInt8Pairs; }
+constexpr bool IsInt8(WeightFormat format) {
+  return format >= WeightFormat::kInt8Pairs && format <= WeightFormat::kInt8Tiles;
+}
 
 // The format for weights stored as `stored` (float, float16 or bfloat16) on this machine. Weights
 // stored as bfloat16 are multiplied in bf16 without being asked where the machine has a unit for
@@ -48,6 +53,9 @@ int64_t PanelBytes(WeightFormat format, int64_t rows);
 constexpr bool RoundsToBf16(WeightFormat format) {
   return format == WeightFormat::kBfloat16Products || format == WeightFormat::kBfloat16Tiles;
 }
+
+// False if a packed panel of `rows` rows has numbers that products in this format cannot take.
+bool FitsFormat(WeightFormat format, int64_t rows, const void* panel);
 
 // Packs panel `index` of a weight of `rows` rows and `columns` columns.
 void PackPanel(WeightFormat format, const BlockSource& weight, int64_t rows, int64_t columns,

@@ -24,6 +24,8 @@ struct KernelContext {
   bool is_final = false;
   // Takes the reason if the kernel keeps its products finer than `precision`; null for none.
   std::string* finer_reason = nullptr;
+  // True if the products of most runs have few rows.
+  bool few_rows = false;
 };
 
 }  // namespace attnrun::ops

@@ -70,6 +70,8 @@ absl::StatusOr<RecurrentWeights> PackWeights(const RecurrentAttributes& a, const
                            PackedMatrix::Pack(StoredMatrix(rows).Transposed(), context, stored));
   KernelContext exact = context;
   exact.precision = Precision::kFloat32;
+  // One row for each sequence of the batch.
+  exact.few_rows = true;
   const bool resets = ResetsBeforeProduct(a);
   const int64_t first = resets ? 2 * r.dim(2) : r.dim(1);
   for (int64_t d = 0; d < r.dim(0); ++d) {

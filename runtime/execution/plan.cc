@@ -158,7 +158,8 @@ class PlanMaker {
       ATTNRUN_ASSIGN_OR_RETURN(
           prepared.kernel,
           prepared.op->MakeKernel({constants, options_->precision, options_->packed_store,
-                                   final_nodes_.contains(&node), &prepared.finer_reason}));
+                                   final_nodes_.contains(&node), &prepared.finer_reason,
+                                   options_->few_rows}));
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {

@@ -59,6 +59,7 @@ struct Step {
 struct KernelOptions {
   Precision precision = Precision::kFloat32;
   ops::PackedStore* packed_store = nullptr;
+  bool few_rows = false;
 };
 
 // A graph made ready to run: operators created, kernels chosen, a slot for each value, and the step

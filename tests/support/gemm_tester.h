@@ -87,24 +87,21 @@ class PackedProductTest : public ::testing::TestWithParam<Extents> {
 };
 
 // Rows of A may lie apart in any way, and the result may be scaled by a power of two.
-inline void ExpectTakesStridesAndScale(PackFunction* pack) {
-  constexpr int64_t kRows = 19;
-  constexpr int64_t kDepth = 37;
-  constexpr int64_t kColumns = 41;
+inline void ExpectTakesStridesAndScale(PackFunction* pack, const Extents& e = {19, 37, 41}) {
   std::mt19937 generator(Seed());
-  const std::vector<float> a = RandomVector(kRows * kDepth, generator);
-  const std::vector<float> b = RandomVector(kDepth * kColumns, generator);
+  const std::vector<float> a = RandomVector(e.m * e.k, generator);
+  const std::vector<float> b = RandomVector(e.k * e.n, generator);
   std::vector<float> transposed(a.size());
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t k = 0; k < kDepth; ++k) transposed[k * kRows + i] = a[i * kDepth + k];
+  for (int64_t i = 0; i < e.m; ++i) {
+    for (int64_t k = 0; k < e.k; ++k) transposed[k * e.m + i] = a[i * e.k + k];
   }
-  const PackedWeight packed = pack({b.data(), kDepth, kColumns, kColumns});
+  const PackedWeight packed = pack({b.data(), e.k, e.n, e.n});
   ops::Epilogue epilogue;
   epilogue.scale = 0.5F;
-  std::vector<float> c(kRows * kColumns);
-  std::vector<float> d(kRows * kColumns);
-  ops::Gemm({a.data(), kRows, kDepth, kDepth}, *packed, c.data(), kColumns, {});
-  ops::Gemm({transposed.data(), kRows, kDepth, 1, kRows}, *packed, d.data(), kColumns, epilogue);
+  std::vector<float> c(e.m * e.n);
+  std::vector<float> d(e.m * e.n);
+  ops::Gemm({a.data(), e.m, e.k, e.k}, *packed, c.data(), e.n, {});
+  ops::Gemm({transposed.data(), e.m, e.k, 1, e.m}, *packed, d.data(), e.n, epilogue);
   for (size_t i = 0; i < c.size(); ++i) EXPECT_EQ(c[i] * 0.5F, d[i]);
 }
 

@@ -119,7 +119,7 @@ TEST_F(WeightCacheTest, KnowsWhichWeightsAreInt8) {
   EXPECT_EQ(found->panels().raw(), Find(second, whole, packed->format())->panels().raw());
   EXPECT_EQ(
       std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
-  EXPECT_EQ(pack(second, true)->format(), ops::WeightFormat::kFloat32);
+  EXPECT_EQ(pack(second, true)->format(), ops::PackedMatrix::Pack(whole).value()->format());
 }
 
 TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {

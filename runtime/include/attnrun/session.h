@@ -46,6 +46,11 @@ struct SessionOptions {
   // Lossy unless kFloat32; see Precision. The reference engine always computes as the model is
   // written.
   Precision precision = Precision::kFloat32;
+  // True if most runs are short, as those of a decoder that takes one token at a time: weights are
+  // then laid out for products of few rows, else for many where the processor tells them apart
+  // (docs/precision.md, "Float32 on AMX"). Models that carry values from run to run count as such
+  // in any case.
+  bool few_rows = false;
   // The most threads of a run, at most 1,024; it has fewer while other runs need them. 0: as many
   // as the process may use by its CPU affinity and control group, or as the pool has. Load fails
   // with kInvalidArgument for more than the pool has.

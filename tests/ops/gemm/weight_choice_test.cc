@@ -83,7 +83,7 @@ TEST(WeightChoiceTest, PackingFollowsTheChoice) {
   EXPECT_EQ(pack(), ops::BestInt8Format());
   EXPECT_EQ(reason, "");
   context.is_final = true;
-  EXPECT_EQ(pack(), ops::WeightFormat::kFloat32);
+  EXPECT_EQ(pack(), ops::PackedMatrix::Pack(Matrix(weights, kRows)).value()->format());
   EXPECT_THAT(reason, HasSubstr("final"));
   // A node with several weights keeps the reason of the first that has one.
   context.is_final = false;
