@@ -69,10 +69,9 @@ PackedRecipe PackedMatrix::RecipeOf(WeightFormat format, const SideBySide& weigh
                     PanelColumns(format)};
   for (const StoredMatrix& part : weight.parts()) {
     if (part.rows == 0 || part.columns == 0) continue;
-    for (const int64_t number : {static_cast<int64_t>(part.type), part.rows, part.columns,
-                                 part.row_stride, part.column_stride}) {
-      recipe.numbers.push_back(number);
-    }
+    recipe.numbers.insert(recipe.numbers.end(),
+                          {static_cast<int64_t>(part.type), part.rows, part.columns,
+                           part.row_stride, part.column_stride, part.run_rows, part.run_stride});
     recipe.sources.push_back(part.bytes());
   }
   return recipe;

@@ -50,6 +50,23 @@ void CopyTurned(const HalfBlock& block, Widen widen, float* to, int64_t width) {
   }
 }
 
+// Copies rows of one run; the first element is `offset` elements behind the matrix's.
+void CopyRun(const StoredMatrix& from, int64_t offset, int64_t rows, int64_t columns, float* to,
+             int64_t width) {
+  if (from.type == DataType::kFloat) {
+    const MatrixView floats = {static_cast<const float*>(from.data) + offset, rows, columns,
+                               from.row_stride, from.column_stride};
+    return CopyBlock(floats, 0, rows, 0, columns, to, width);
+  }
+  const Widen widen = from.type == DataType::kFloat16 ? WidenFloat16 : WidenBf16;
+  const auto* const data = static_cast<const uint16_t*>(from.data) + offset;
+  if (from.column_stride != 1) {
+    const HalfBlock block = {data, rows, columns, from.row_stride, from.column_stride};
+    return CopyTurned(block, widen, to, width);
+  }
+  for (int64_t i = 0; i < rows; ++i) widen(data + i * from.row_stride, columns, to + i * width);
+}
+
 }  // namespace
 
 StoredMatrix::StoredMatrix(const Tensor& tensor)
@@ -70,26 +87,24 @@ StoredMatrix StoredMatrix::Transposed() const {
 }
 
 absl::string_view StoredMatrix::bytes() const {
-  const int64_t last = (rows - 1) * row_stride + (columns - 1) * column_stride;
+  const int64_t last = (rows - 1) / run_rows * run_stride +
+                       (std::min(rows, run_rows) - 1) * row_stride + (columns - 1) * column_stride;
   const size_t width = type == DataType::kFloat ? sizeof(float) : sizeof(uint16_t);
   return {static_cast<const char*>(data), static_cast<size_t>(last + 1) * width};
 }
 
 void CopyBlock(const StoredMatrix& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
                float* to, int64_t width) {
-  if (from.type == DataType::kFloat) {
-    const MatrixView floats = {static_cast<const float*>(from.data), from.rows, from.columns,
-                               from.row_stride, from.column_stride};
-    return CopyBlock(floats, row, rows, column, columns, to, width);
+  while (rows > 0) {
+    const int64_t first = row % from.run_rows;
+    const int64_t count = std::min(rows, from.run_rows - first);
+    const int64_t offset = row / from.run_rows * from.run_stride + first * from.row_stride +
+                           column * from.column_stride;
+    CopyRun(from, offset, count, columns, to, width);
+    row += count;
+    rows -= count;
+    to += count * width;
   }
-  const Widen widen = from.type == DataType::kFloat16 ? WidenFloat16 : WidenBf16;
-  const auto* const data =
-      static_cast<const uint16_t*>(from.data) + row * from.row_stride + column * from.column_stride;
-  if (from.column_stride != 1) {
-    const HalfBlock block = {data, rows, columns, from.row_stride, from.column_stride};
-    return CopyTurned(block, widen, to, width);
-  }
-  for (int64_t i = 0; i < rows; ++i) widen(data + i * from.row_stride, columns, to + i * width);
 }
 
 }  // namespace attnrun::ops

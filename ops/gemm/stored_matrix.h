@@ -26,6 +26,7 @@ struct StoredMatrix {
   // IsFloatOrHalf(tensor.type()), and it has two axes.
   explicit StoredMatrix(const Tensor& tensor);
 
+  // Precondition: the rows are one run.
   StoredMatrix Transposed() const;
   // From the first element to the last. Precondition: there are elements.
   absl::string_view bytes() const;
@@ -34,9 +35,15 @@ struct StoredMatrix {
   const void* data = nullptr;
   int64_t rows = 0;
   int64_t columns = 0;
-  // In elements.
+  // Rows come in runs of `run_rows`. Element (i, j) is number
+  //   i / run_rows * run_stride + i % run_rows * row_stride + j * column_stride
+  // of the data.
   int64_t row_stride = 0;
   int64_t column_stride = 1;
+  int64_t run_rows = kOneRun;
+  int64_t run_stride = 0;
+
+  static constexpr int64_t kOneRun = INT64_MAX;
 };
 
 // As CopyBlock of a MatrixView.

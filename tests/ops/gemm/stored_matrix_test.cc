@@ -51,6 +51,32 @@ TEST_P(StoredMatrixTest, BlocksAreThoseOfTheFloats) {
   EXPECT_EQ(Block(second(stored_), 1, 30, 2, 60), Block(second(floats_), 1, 30, 2, 60));
 }
 
+// Rows in runs, as those of a kernel's taps: a view of the matrix's columns as [runs, rows].
+TEST_P(StoredMatrixTest, BlocksOfRunsAreThoseOfTheirRows) {
+  constexpr int64_t kRuns = 4;
+  constexpr int64_t kRunRows = kColumns / kRuns;
+  const auto in_runs = [](const Tensor& tensor) {
+    ops::StoredMatrix matrix = ops::StoredMatrix(tensor).Transposed();
+    matrix.row_stride = kRuns;
+    matrix.run_rows = kRunRows;
+    matrix.run_stride = 1;
+    return matrix;
+  };
+  std::vector<float> turned;
+  for (int64_t i = 0; i < kColumns; ++i) {
+    const int64_t from = i % kRunRows * kRuns + i / kRunRows;
+    for (int64_t j = 0; j < kRows; ++j)
+      turned.push_back(floats_.data<float>()[j * kColumns + from]);
+  }
+  const ops::MatrixView rows = {turned.data(), kColumns, kRows, kRows};
+  const ops::StoredMatrix stored = in_runs(stored_);
+  EXPECT_EQ(stored.bytes().data(), stored_.raw());
+  EXPECT_EQ(stored.bytes().size(), stored_.byte_size());
+  EXPECT_EQ(Block(stored, 0, kColumns, 0, kRows), Block(rows, 0, kColumns, 0, kRows));
+  EXPECT_EQ(Block(stored, 3, 100, 8, 67), Block(rows, 3, 100, 8, 67));
+  EXPECT_EQ(Block(stored, kRunRows + 1, 5, 2, 30), Block(rows, kRunRows + 1, 5, 2, 30));
+}
+
 TEST_P(StoredMatrixTest, PacksToTheBytesOfTheFloats) {
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
     ops::KernelContext context;
