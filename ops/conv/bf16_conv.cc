@@ -106,8 +106,7 @@ absl::StatusOr<std::unique_ptr<const Bf16Conv>> Bf16Conv::Make(const ConvWeights
   const bool is_int8 = context.precision == Precision::kInt8;
   KernelContext rounded = context;
   if (is_int8) rounded.precision = Precision::kBfloat16;
-  const DataType stored =
-      context.constants.size() > 1 ? context.constants[1].type() : DataType::kFloat;
+  const DataType stored = StoredConvType(context);
   const WeightFormat format = FormatFor(rounded.precision, stored);
   const int64_t features = weights.features / weights.groups;
   const int64_t depth = weights.channels * weights.taps;
@@ -118,11 +117,8 @@ absl::StatusOr<std::unique_ptr<const Bf16Conv>> Bf16Conv::Make(const ConvWeights
   // make_unique cannot call the private constructor.
   std::unique_ptr<Bf16Conv> conv(new Bf16Conv);
   for (int64_t group = 0; group < weights.groups; ++group) {
-    const std::vector<float> rows = TapsFirst(weights.data + group * features * depth, features,
-                                              weights.channels, weights.taps);
-    ATTNRUN_ASSIGN_OR_RETURN(
-        std::shared_ptr<const PackedMatrix> packed,
-        PackedMatrix::Pack(MatrixView{rows.data(), depth, features, 1, depth}, rounded, stored));
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> packed,
+                             PackedMatrix::Pack(weights.TapsFirst(group), rounded, stored));
     conv->weights_.push_back(std::move(packed));
   }
   return conv;

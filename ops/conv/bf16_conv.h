@@ -11,21 +11,13 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/channels_last_operands.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/conv_weights.h"
 #include "ops/conv/tiled_conv.h"
 #include "ops/gemm/bf16_amx.h"
 #include "ops/gemm/packed_matrix.h"
 #include "ops/interface/kernel_context.h"
 
 namespace attnrun::ops {
-
-// Constant weights [features, channels of a group, taps].
-struct ConvWeights {
-  const float* data;
-  int64_t features;
-  int64_t channels;
-  int64_t taps;
-  int64_t groups;
-};
 
 // Images in bf16 in place of those of the operands, or null.
 struct RoundedImages {

@@ -113,24 +113,33 @@ class ChannelsLastKernel final : public Kernel {
   const ChannelsLastWeights weights_;
 };
 
+// w [C, 1, kernel..] as floats [taps, C].
+std::vector<float> DepthwiseWeights(const Tensor& w) {
+  const int64_t count = w.num_elements();
+  std::vector<float> floats(count);
+  // All channels are those of one feature.
+  const ConvWeights weights = {w, 1, w.dim(0), count / w.dim(0)};
+  CopyBlock(weights.TapsFirst(0), 0, count, 0, 1, floats.data(), 1);
+  return floats;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> ChannelsLastConv::MakeKernel(
     const KernelContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor w, ConstantConvWeight(context));
+  const Tensor w = ConstantConvWeight(context);
   const int64_t group = attributes_.group;
   // The node's calls report weights that do not fit; those that are not constant have no kernel.
   if (!w.defined() || w.rank() < 3 || w.num_elements() == 0) return nullptr;
   if (group < 1 || w.dim(0) % group != 0) return nullptr;
   ChannelsLastWeights weights;
   if (group > 1 && group == w.dim(0) && w.dim(1) == 1) {
-    weights.depthwise = TapsFirst(w.data<float>(), 1, group, w.num_elements() / group);
+    weights.depthwise = DepthwiseWeights(w);
   } else {
-    const int64_t taps = w.num_elements() / (w.dim(0) * w.dim(1));
-    ATTNRUN_ASSIGN_OR_RETURN(
-        weights.bf16, Bf16Conv::Make({w.data<float>(), w.dim(0), w.dim(1), taps, group}, context));
+    const ConvWeights dense = ConvWeights::Of(w, group);
+    ATTNRUN_ASSIGN_OR_RETURN(weights.bf16, Bf16Conv::Make(dense, context));
     if (weights.bf16 == nullptr) {
-      ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(w, group, context));
+      ATTNRUN_ASSIGN_OR_RETURN(weights.gemm, ImplicitGemm::Make(dense, context));
     }
   }
   return std::make_unique<ChannelsLastKernel>(*this, std::move(weights));

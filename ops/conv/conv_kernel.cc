@@ -29,9 +29,8 @@ absl::StatusOr<ConvShape> TypicalConv(const ConvAttributes& attributes, const Te
 
 class ConvKernel final : public Kernel {
  public:
-  // `weight`: W as floats if it is constant, else undefined.
-  ConvKernel(const ConvAttributes& attributes, Tensor weight)
-      : attributes_(attributes), weight_(std::move(weight)), convolution_(weight_.defined()) {}
+  ConvKernel(const ConvAttributes& attributes, bool constant_weight)
+      : attributes_(attributes), convolution_(constant_weight) {}
 
   absl::string_view name() const override { return convolution_.name(); }
   Precision precision() const override { return convolution_.precision(); }
@@ -42,18 +41,24 @@ class ConvKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
-    return RunFloatConv(context, weight_, shape.output, [&](const Convolution::Operands& operands) {
-      return convolution_.Run(shape, operands, context.allocator());
+    return RunFloatConv(context, shape.output, [&](Convolution::Operands operands) -> absl::Status {
+      Allocator& allocator = context.allocator();
+      ATTNRUN_ASSIGN_OR_RETURN(const bool done,
+                               convolution_.RunPrepared(shape, operands, allocator));
+      if (done) return absl::OkStatus();
+      FloatConvWeight weight(context);
+      ATTNRUN_ASSIGN_OR_RETURN(operands.w, weight.Get());
+      return convolution_.Run(shape, operands, allocator);
     });
   }
 
-  // Packs constant weights.
-  absl::Status Prepare(bool bias, const KernelContext& context) {
-    if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
-    const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight_);
+  // Packs a constant weight.
+  absl::Status Prepare(const Tensor& weight, bool bias, const KernelContext& context) {
+    if (weight.num_elements() == 0) return absl::OkStatus();
+    const absl::StatusOr<ConvShape> shape = TypicalConv(attributes_, weight);
     // The node's calls report an invalid shape.
     if (!shape.ok()) return absl::OkStatus();
-    return convolution_.Prepare(*shape, weight_.data<float>(), bias, context);
+    return convolution_.Prepare(*shape, weight, bias, context);
   }
 
   int64_t Flops(const OpContext& context) const override {
@@ -67,17 +72,18 @@ class ConvKernel final : public Kernel {
   }
 
   const ConvAttributes attributes_;
-  const Tensor weight_;
   Convolution convolution_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Conv::MakeKernel(const KernelContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor weight, ConstantConvWeight(context));
-  auto kernel = std::make_unique<ConvKernel>(attributes_, std::move(weight));
-  ATTNRUN_RETURN_IF_ERROR(
-      kernel->Prepare(context.constants.size() > 2 && context.constants[2].defined(), context));
+  const Tensor weight = ConstantConvWeight(context);
+  auto kernel = std::make_unique<ConvKernel>(attributes_, weight.defined());
+  if (weight.defined()) {
+    const bool bias = context.constants.size() > 2 && context.constants[2].defined();
+    ATTNRUN_RETURN_IF_ERROR(kernel->Prepare(weight, bias, context));
+  }
   return kernel;
 }
 

@@ -10,6 +10,7 @@
 #include "ops/conv/float_conv.h"
 #include "ops/conv/phase_assembly.h"
 #include "ops/conv/transposed_parts.h"
+#include "ops/tensors/float_operands.h"
 
 namespace attnrun::ops {
 namespace {
@@ -28,16 +29,20 @@ absl::StatusOr<ConvShape> TypicalShape(const ConvTranspose& op, const Tensor& w)
 struct PackedPart {
   TransposedPart part;
   std::unique_ptr<Convolution> convolution;
-  // Empty if they are packed.
-  std::vector<float> weights;
 };
+
+// The weights of a part, which the tensor owns.
+absl::StatusOr<Tensor> TensorOfWeights(const TransposedPart& part, const ConvShape& transposed,
+                                       const float* w) {
+  const auto weights = std::make_shared<const std::vector<float>>(part.WeightsOf(transposed, w));
+  return Tensor::Borrow(DataType::kFloat, {std::ssize(*weights)}, weights->data(),
+                        weights->size() * sizeof(float), weights);
+}
 
 // y is a few convolutions, whose outputs are interleaved (see TransposedPart).
 class ConvTransposeKernel final : public Kernel {
  public:
-  // `weight`: W as floats if it is constant, else undefined.
-  ConvTransposeKernel(ConvTranspose op, Tensor weight)
-      : op_(std::move(op)), weight_(std::move(weight)) {}
+  explicit ConvTransposeKernel(ConvTranspose op) : op_(std::move(op)) {}
 
   absl::string_view name() const override {
     return parts_.empty() ? "onednn or gemm" : parts_[0].convolution->name();
@@ -54,20 +59,27 @@ class ConvTransposeKernel final : public Kernel {
 
   absl::Status Run(OpContext& context) const override {
     ATTNRUN_ASSIGN_OR_RETURN(const ConvShape shape, Resolve(context));
-    return RunFloatConv(context, weight_, shape.output, [&](const Convolution::Operands& operands) {
-      return Convolve(shape, operands, context.allocator());
+    return RunFloatConv(context, shape.output, [&](const Convolution::Operands& operands) {
+      FloatConvWeight weight(context);
+      return Convolve(shape, operands, weight, context.allocator());
     });
   }
 
-  // Packs constant weights.
-  absl::Status Prepare(bool bias, const KernelContext& context) {
-    if (!weight_.defined() || weight_.num_elements() == 0) return absl::OkStatus();
-    const absl::StatusOr<ConvShape> typical = TypicalShape(op_, weight_);
+  // Packs a constant weight.
+  absl::Status Prepare(const Tensor& weight, bool bias, const KernelContext& context) {
+    if (weight.num_elements() == 0) return absl::OkStatus();
+    const absl::StatusOr<ConvShape> typical = TypicalShape(op_, weight);
     // The node's calls report an invalid shape.
     if (!typical.ok() || !IsModest(*typical)) return absl::OkStatus();
+    ATTNRUN_ASSIGN_OR_RETURN(const Tensor floats, ToFloat(weight, Allocator::Heap()));
     for (TransposedPart& part : PartsOf(*typical)) {
-      ATTNRUN_ASSIGN_OR_RETURN(PackedPart made, MakePart(std::move(part), *typical, bias, context));
-      parts_.push_back(std::move(made));
+      ATTNRUN_ASSIGN_OR_RETURN(const Tensor weights,
+                               TensorOfWeights(part, *typical, floats.data<float>()));
+      Shape first_steps;
+      const ConvShape shape = part.ShapeOf(*typical, first_steps);
+      auto convolution = std::make_unique<Convolution>(/*constant_weights=*/true);
+      ATTNRUN_RETURN_IF_ERROR(convolution->Prepare(shape, weights, bias, context));
+      parts_.push_back({std::move(part), std::move(convolution)});
     }
     return absl::OkStatus();
   }
@@ -101,44 +113,32 @@ class ConvTransposeKernel final : public Kernel {
                        [](int64_t stride) { return stride == 1; });
   }
 
-  absl::StatusOr<PackedPart> MakePart(TransposedPart part, const ConvShape& typical, bool bias,
-                                      const KernelContext& context) const {
-    PackedPart made = {
-        std::move(part), std::make_unique<Convolution>(/*constant_weights=*/true), {}};
-    made.weights = made.part.WeightsOf(typical, weight_.data<float>());
-    Shape first_steps;
-    ATTNRUN_RETURN_IF_ERROR(made.convolution->Prepare(made.part.ShapeOf(typical, first_steps),
-                                                      made.weights.data(), bias, context));
-    if (made.convolution->is_packed()) made.weights = {};
-    return made;
-  }
-
   absl::Status Convolve(const ConvShape& shape, const Convolution::Operands& operands,
-                        Allocator& allocator) const {
-    if (!parts_.empty()) return Convolve(shape, operands, parts_, allocator);
+                        FloatConvWeight& weight, Allocator& allocator) const {
+    if (!parts_.empty()) return Convolve(shape, operands, weight, parts_, allocator);
     std::vector<PackedPart> parts;
     for (TransposedPart& part : PartsOf(shape)) {
-      parts.push_back(
-          {std::move(part), std::make_unique<Convolution>(/*constant_weights=*/false), {}});
+      parts.push_back({std::move(part), std::make_unique<Convolution>(/*constant_weights=*/false)});
     }
-    return Convolve(shape, operands, parts, allocator);
+    return Convolve(shape, operands, weight, parts, allocator);
   }
 
   static absl::Status Convolve(const ConvShape& shape, const Convolution::Operands& operands,
-                               absl::Span<const PackedPart> parts, Allocator& allocator) {
+                               FloatConvWeight& weight, absl::Span<const PackedPart> parts,
+                               Allocator& allocator) {
     PhaseAssembly assembly(shape);
     std::vector<Tensor> results;
     for (const PackedPart& part : parts) {
       Shape first_steps;
       const ConvShape conv = part.part.ShapeOf(shape, first_steps);
       if (IsOneConvolution(shape) && conv.output == shape.output) {
-        return RunPart(part, shape, conv, operands, allocator);
+        return RunPart(part, shape, conv, operands, weight, allocator);
       }
       ATTNRUN_ASSIGN_OR_RETURN(Tensor result,
                                Tensor::Allocate(DataType::kFloat, conv.output, allocator));
       ATTNRUN_RETURN_IF_ERROR(RunPart(
-          part, shape, conv, {operands.x, operands.w, operands.bias, result.mutable_data<float>()},
-          allocator));
+          part, shape, conv, {operands.x, nullptr, operands.bias, result.mutable_data<float>()},
+          weight, allocator));
       assembly.Add(part.part, conv, first_steps, result.data<float>());
       results.push_back(std::move(result));
     }
@@ -149,7 +149,7 @@ class ConvTransposeKernel final : public Kernel {
   // Computes one of the convolutions, `conv`, from the transposed convolution's x, W and bias.
   static absl::Status RunPart(const PackedPart& part, const ConvShape& transposed,
                               const ConvShape& conv, Convolution::Operands operands,
-                              Allocator& allocator) {
+                              FloatConvWeight& weight, Allocator& allocator) {
     std::vector<float> bias;
     if (operands.bias != nullptr) {
       const int64_t phases = part.part.phases();
@@ -158,16 +158,15 @@ class ConvTransposeKernel final : public Kernel {
       operands.bias = bias.data();
     }
     ATTNRUN_ASSIGN_OR_RETURN(const bool done,
-                             part.convolution->RunPacked(conv, operands, allocator));
+                             part.convolution->RunPrepared(conv, operands, allocator));
     if (done) return absl::OkStatus();
-    std::vector<float> weights;
-    if (part.weights.empty()) weights = part.part.WeightsOf(transposed, operands.w);
-    operands.w = part.weights.empty() ? weights.data() : part.weights.data();
+    ATTNRUN_ASSIGN_OR_RETURN(const float* const w, weight.Get());
+    const std::vector<float> weights = part.part.WeightsOf(transposed, w);
+    operands.w = weights.data();
     return part.convolution->Run(conv, operands, allocator);
   }
 
   const ConvTranspose op_;
-  const Tensor weight_;
   // Empty unless the weights are constant.
   std::vector<PackedPart> parts_;
 };
@@ -176,10 +175,12 @@ class ConvTransposeKernel final : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> ConvTranspose::MakeKernel(
     const KernelContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor weight, ConstantConvWeight(context));
-  auto kernel = std::make_unique<ConvTransposeKernel>(*this, std::move(weight));
-  ATTNRUN_RETURN_IF_ERROR(
-      kernel->Prepare(context.constants.size() > 2 && context.constants[2].defined(), context));
+  const Tensor weight = ConstantConvWeight(context);
+  auto kernel = std::make_unique<ConvTransposeKernel>(*this);
+  if (weight.defined()) {
+    const bool bias = context.constants.size() > 2 && context.constants[2].defined();
+    ATTNRUN_RETURN_IF_ERROR(kernel->Prepare(weight, bias, context));
+  }
   return kernel;
 }
 

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/convolution.h"
 
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
 #include "ops/conv/patch_matrix.h"
 #include "ops/gemm/gemm.h"
+#include "ops/tensors/float_operands.h"
 
 namespace attnrun::ops {
 
-absl::Status Convolution::Prepare(const ConvShape& typical, const float* w, bool bias,
+absl::Status Convolution::Prepare(const ConvShape& typical, const Tensor& w, bool bias,
                                   const KernelContext& context) {
+  const ConvWeights weights = ConvWeights::Of(w, typical);
   // A product is computed in int8 if that is asked for, other convolutions in bf16.
   const bool is_int8 = context.precision == Precision::kInt8 && WindowProduct::Suits(typical);
   if (!is_int8 && !HasShortSum(typical)) {
-    ATTNRUN_ASSIGN_OR_RETURN(bf16_, Bf16Conv::Make({w, typical.m, typical.c / typical.group,
-                                                    typical.kernel_size, typical.group},
-                                                   context));
+    ATTNRUN_ASSIGN_OR_RETURN(bf16_, Bf16Conv::Make(weights, context));
     if (bf16_ != nullptr) return absl::OkStatus();
   }
-  ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, w, context));
+  ATTNRUN_ASSIGN_OR_RETURN(product_, WindowProduct::Make(typical, weights, context));
   // A product may be of lower precision.
-  if (product_ == nullptr || context.precision == Precision::kFloat32) {
-    lines_ = LineConv::Make(typical, w);
-  }
-  const bool packed = product_ != nullptr || lines_ != nullptr;
-  return packed ? absl::OkStatus() : tiled_.Prepare(typical, w, bias);
+  const bool exact = product_ == nullptr || context.precision == Precision::kFloat32;
+  const bool lines = exact && LineConv::Suits(typical);
+  if (product_ != nullptr && !lines) return absl::OkStatus();
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor floats, ToFloat(w, Allocator::Heap()));
+  if (lines) lines_ = LineConv::Make(typical, floats.data<float>());
+  if (product_ != nullptr) return absl::OkStatus();
+  floats_ = std::move(floats);
+  return lines ? absl::OkStatus() : tiled_.Prepare(typical, floats_.data<float>(), bias);
 }
 
 absl::StatusOr<bool> Convolution::RunPacked(const ConvShape& shape, const Operands& operands,
@@ -42,12 +46,19 @@ absl::StatusOr<bool> Convolution::RunPacked(const ConvShape& shape, const Operan
   return product_->Run(shape, {operands.x, operands.bias, operands.y}, allocator);
 }
 
+absl::StatusOr<bool> Convolution::RunPrepared(const ConvShape& shape, const Operands& operands,
+                                              Allocator& allocator) const {
+  ATTNRUN_ASSIGN_OR_RETURN(const bool done, RunPacked(shape, operands, allocator));
+  if (done || !floats_.defined()) return done;
+  Operands all = operands;
+  all.w = floats_.data<float>();
+  ATTNRUN_RETURN_IF_ERROR(Run(shape, all, allocator));
+  return true;
+}
+
 absl::Status Convolution::Run(const ConvShape& shape, const Operands& operands,
                               Allocator& allocator) const {
-  ATTNRUN_ASSIGN_OR_RETURN(bool done, RunPacked(shape, operands, allocator));
-  if (!done) {
-    ATTNRUN_ASSIGN_OR_RETURN(done, tiled_.Run(shape, operands, allocator));
-  }
+  ATTNRUN_ASSIGN_OR_RETURN(const bool done, tiled_.Run(shape, operands, allocator));
   if (!done) MultiplyPatches(shape, operands);
   return absl::OkStatus();
 }

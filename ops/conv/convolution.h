@@ -29,21 +29,19 @@ class Convolution {
   // `constant_weights`: the weights are the same in every call.
   explicit Convolution(bool constant_weights) : tiled_(constant_weights) {}
 
-  // Packs constant weights w [M, C/group, kernel..]. Calls differ from `typical` only in the
-  // extents of x.
-  absl::Status Prepare(const ConvShape& typical, const float* w, bool bias,
+  // Packs constant weights w [M, C/group, kernel..] of floats or halves. Calls differ from
+  // `typical` only in the extents of x.
+  absl::Status Prepare(const ConvShape& typical, const Tensor& w, bool bias,
                        const KernelContext& context);
 
   // y = w * x + bias. Scratch space comes from `allocator`; an interrupted run returns early and
   // leaves y unfinished. Precondition: y has elements.
   absl::Status Run(const ConvShape& shape, const Operands& operands, Allocator& allocator) const;
 
-  // As Run, on packed weights, without reading `w`; returns false, having done nothing, if they are
-  // not packed or do not serve the shape.
-  absl::StatusOr<bool> RunPacked(const ConvShape& shape, const Operands& operands,
-                                 Allocator& allocator) const;
-  // True if RunPacked serves all shapes but absurd ones.
-  bool is_packed() const { return bf16_ != nullptr || product_ != nullptr; }
+  // As Run, on the weights of Prepare, without reading `operands.w`; returns false, having done
+  // nothing, if there are none or they do not serve the shape, which is absurd then.
+  absl::StatusOr<bool> RunPrepared(const ConvShape& shape, const Operands& operands,
+                                   Allocator& allocator) const;
 
   // The name and the arithmetic of its products. 1x1 kernels and short sums run as a GEMM on
   // patches.
@@ -58,6 +56,9 @@ class Convolution {
   }
 
  private:
+  // As RunPrepared, on packed weights alone.
+  absl::StatusOr<bool> RunPacked(const ConvShape& shape, const Operands& operands,
+                                 Allocator& allocator) const;
   static void MultiplyPatches(const ConvShape& shape, const Operands& operands);
 
   // Null as Bf16Conv::Make says, or if the weights are not constant.
@@ -67,6 +68,9 @@ class Convolution {
   // Null if the convolution has many features, or the weights are not constant.
   std::unique_ptr<const LineConv> lines_;
   const TiledConv tiled_;
+  // The weights as floats; undefined if bf16_ or product_ is set, which serve all shapes but absurd
+  // ones, or the weights are not constant.
+  Tensor floats_;
 };
 
 }  // namespace attnrun::ops

@@ -8,7 +8,7 @@
 namespace attnrun::ops {
 
 // Convolves each channel of channels-last images by itself, vectors of channels at a time.
-// `weights`: those of TapsFirst, [taps, C].
+// `weights`: [taps, C].
 // Preconditions: IsDepthwise(shape), and y has elements.
 void ConvolveDepthwise(const ConvShape& shape, const float* weights,
                        const ChannelsLastOperands& operands);

@@ -17,23 +17,21 @@ bool HasFloatConvTypes(const OpContext& context) {
          (bias == nullptr || bias->type() == type);
 }
 
-absl::StatusOr<Tensor> ConstantConvWeight(const KernelContext& context) {
+Tensor ConstantConvWeight(const KernelContext& context) {
   const Tensor& weight = context.constants[1];
-  const bool is_float = weight.defined() && IsFloatOrHalf(weight.type());
-  if (!is_float) return absl::StatusOr<Tensor>(absl::in_place);
-  return ToFloat(weight, Allocator::Heap());
+  return weight.defined() && IsFloatOrHalf(weight.type()) ? weight : Tensor();
 }
 
-std::vector<float> TapsFirst(const float* w, int64_t features, int64_t channels, int64_t taps) {
-  std::vector<float> rows(features * channels * taps);
-  for (int64_t feature = 0; feature < features; ++feature) {
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        rows[(feature * taps + tap) * channels + channel] = *w++;
-      }
-    }
+DataType StoredConvType(const KernelContext& context) {
+  const bool constant = context.constants.size() > 1 && context.constants[1].defined();
+  return constant ? context.constants[1].type() : DataType::kFloat;
+}
+
+absl::StatusOr<const float*> FloatConvWeight::Get() {
+  if (!floats_.defined()) {
+    ATTNRUN_ASSIGN_OR_RETURN(floats_, ToFloat(context_.input(1), context_.allocator()));
   }
-  return rows;
+  return floats_.data<float>();
 }
 
 absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w) {
@@ -42,14 +40,10 @@ absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w) {
 }
 
 absl::Status RunFloatConv(
-    OpContext& context, const Tensor& weight, const Shape& output,
+    OpContext& context, const Shape& output,
     absl::FunctionRef<absl::Status(const TiledConv::Operands& operands)> convolve) {
   Allocator& allocator = context.allocator();
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor x, ToFloat(context.input(0), allocator));
-  Tensor w = weight;
-  if (!w.defined()) {
-    ATTNRUN_ASSIGN_OR_RETURN(w, ToFloat(context.input(1), allocator));
-  }
   Tensor bias;
   if (ConvBias(context) != nullptr) {
     ATTNRUN_ASSIGN_OR_RETURN(bias, ToFloat(*ConvBias(context), allocator));
@@ -58,7 +52,7 @@ absl::Status RunFloatConv(
                            FloatOutput::Allocate(context, 0, context.input(0).type(), output));
   if (y.num_elements() == 0) return absl::OkStatus();
   const auto* const b = bias.defined() ? bias.data<float>() : nullptr;
-  ATTNRUN_RETURN_IF_ERROR(convolve({x.data<float>(), w.data<float>(), b, y.data()}));
+  ATTNRUN_RETURN_IF_ERROR(convolve({x.data<float>(), nullptr, b, y.data()}));
   y.Store();
   return absl::OkStatus();
 }

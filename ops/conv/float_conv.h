@@ -2,9 +2,6 @@
 #ifndef ATTNRUN_OPS_CONV_FLOAT_CONV_H_
 #define ATTNRUN_OPS_CONV_FLOAT_CONV_H_
 
-#include <cstdint>
-#include <vector>
-
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,20 +19,30 @@ const Tensor* ConvBias(const OpContext& context);
 // True if the inputs are of one such type.
 bool HasFloatConvTypes(const OpContext& context);
 
-// W as floats; undefined if it is not constant or of another type.
-absl::StatusOr<Tensor> ConstantConvWeight(const KernelContext& context);
+// W as the model stores it; undefined if it is not constant or of another type.
+Tensor ConstantConvWeight(const KernelContext& context);
 
-// Weights w [M, C, taps] as [M, taps, C], the order in which the elements of a channels-last window
-// lie.
-std::vector<float> TapsFirst(const float* w, int64_t features, int64_t channels, int64_t taps);
+// The type that the model stores W in; float if it is not constant.
+DataType StoredConvType(const KernelContext& context);
+
+// W of a call as floats, which are made when they are first asked for.
+class FloatConvWeight {
+ public:
+  explicit FloatConvWeight(OpContext& context) : context_(context) {}
+  absl::StatusOr<const float*> Get();
+
+ private:
+  OpContext& context_;
+  Tensor floats_;
+};
 
 // A tensor of the shape of a typical X. Only its extents may be read, since it has the bytes of W.
 absl::StatusOr<Tensor> TypicalConvInput(const Shape& x, const Tensor& w);
 
 // Sets output 0, of shape `output`, to what convolve(operands) writes to operands.y. Does not call
-// it for an output without elements. `weight`: W as floats if it is constant, else undefined.
+// it for an output without elements. `operands.w` is null, since many weights are packed.
 absl::Status RunFloatConv(
-    OpContext& context, const Tensor& weight, const Shape& output,
+    OpContext& context, const Shape& output,
     absl::FunctionRef<absl::Status(const TiledConv::Operands& operands)> convolve);
 
 }  // namespace attnrun::ops

@@ -8,7 +8,6 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/conv/conv_tiling.h"
-#include "ops/conv/float_conv.h"
 #include "ops/conv/padded_window.h"
 #include "ops/gemm/gemm_operands.h"
 #include "ops/gemm/gemm_share.h"
@@ -312,21 +311,16 @@ class Multiplier {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const ImplicitGemm>> ImplicitGemm::Make(
-    const Tensor& w, int64_t group, const KernelContext& context) {
+    const ConvWeights& weights, const KernelContext& context) {
   KernelContext floats = context;
   floats.precision = Precision::kFloat32;
   // Its own loops read panels of kFloat32.
   floats.few_rows = true;
   // make_unique cannot call the private constructor.
   std::unique_ptr<ImplicitGemm> gemm(new ImplicitGemm);
-  const int64_t features = w.dim(0) / group;
-  const int64_t depth = w.num_elements() / w.dim(0);
-  for (int64_t i = 0; i < group; ++i) {
-    const std::vector<float> rows =
-        TapsFirst(w.data<float>() + i * features * depth, features, w.dim(1), depth / w.dim(1));
-    ATTNRUN_ASSIGN_OR_RETURN(
-        std::shared_ptr<const PackedMatrix> packed,
-        PackedMatrix::Pack(MatrixView{rows.data(), depth, features, 1, depth}, floats));
+  for (int64_t group = 0; group < weights.groups; ++group) {
+    ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> packed,
+                             PackedMatrix::Pack(weights.TapsFirst(group), floats));
     gemm->weights_.push_back(std::move(packed));
   }
   return gemm;

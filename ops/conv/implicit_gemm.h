@@ -10,6 +10,7 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/channels_last_operands.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/conv_weights.h"
 #include "ops/gemm/packed_matrix.h"
 
 namespace attnrun::ops {
@@ -22,8 +23,7 @@ namespace attnrun::ops {
 // Safe to call from many threads.
 class ImplicitGemm {
  public:
-  // Packs w [M, C/group, kernel..], which is float and dense.
-  static absl::StatusOr<std::unique_ptr<const ImplicitGemm>> Make(const Tensor& w, int64_t group,
+  static absl::StatusOr<std::unique_ptr<const ImplicitGemm>> Make(const ConvWeights& weights,
                                                                   const KernelContext& context);
 
   // False if the copy of a tile would be absurdly large.

@@ -111,15 +111,20 @@ class LineParts {
 
 }  // namespace
 
-std::unique_ptr<const LineConv> LineConv::Make(const ConvShape& typical, const float* w) {
+bool LineConv::Suits(const ConvShape& typical) {
   constexpr int64_t kMostFeatures = 32;
   // The most weights of a group, so that they stay in the first-level cache.
   constexpr int64_t kMostWeights = 1 << 14;
   const int64_t features = typical.m / typical.group;
   const int64_t depth = typical.c / typical.group * typical.kernel_size;
-  if (typical.c == 0 || typical.m == 0 || typical.window.strides.back() != 1) return nullptr;
-  if (IsDepthwise(typical) || IsPointwise(typical)) return nullptr;
-  if (features > kMostFeatures || features * depth > kMostWeights) return nullptr;
+  if (typical.c == 0 || typical.m == 0 || typical.window.strides.back() != 1) return false;
+  if (IsDepthwise(typical) || IsPointwise(typical)) return false;
+  return features <= kMostFeatures && features * depth <= kMostWeights;
+}
+
+std::unique_ptr<const LineConv> LineConv::Make(const ConvShape& typical, const float* w) {
+  const int64_t features = typical.m / typical.group;
+  const int64_t depth = typical.c / typical.group * typical.kernel_size;
   // make_unique cannot call the private constructor.
   std::unique_ptr<LineConv> conv(new LineConv);
   conv->packed_.resize(typical.m * depth);

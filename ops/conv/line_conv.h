@@ -14,9 +14,12 @@ namespace attnrun::ops {
 // over vectors of features would be mostly padding. Safe to call from many threads.
 class LineConv {
  public:
-  // Packs w [M, C/group, kernel..]. Calls differ from `typical` only in the extents of x. Null
-  // where it does not help: many features, strides along the last axis, depthwise and 1x1
+  // False where it does not help: many features, strides along the last axis, depthwise and 1x1
   // convolutions.
+  static bool Suits(const ConvShape& typical);
+
+  // Packs w [M, C/group, kernel..]. Calls differ from `typical` only in the extents of x.
+  // Precondition: Suits(typical).
   static std::unique_ptr<const LineConv> Make(const ConvShape& typical, const float* w);
 
   // True unless lines are short, or padding would make the copies of x absurdly large.

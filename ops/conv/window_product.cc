@@ -8,6 +8,7 @@
 #include "core/interrupt.h"
 #include "core/status.h"
 #include "ops/conv/conv_tiles.h"
+#include "ops/conv/float_conv.h"
 #include "ops/gemm/gemm.h"
 
 namespace attnrun::ops {
@@ -19,27 +20,6 @@ int64_t DepthOf(const ConvShape& shape) { return shape.c / shape.group * shape.k
 // True if windows slide along a single axis over adjacent elements.
 bool Slides(const SlidingWindow& window) {
   return window.kernel.size() == 1 && (window.kernel[0] == 1 || window.dilations[0] == 1);
-}
-
-// w[g]^T. Its rows have the order of a window's elements in the copy of x: channels first where
-// every window is a position, else last.
-MatrixView WeightsOf(const ConvShape& shape, const float* w, int64_t group,
-                     std::vector<float>& reordered) {
-  const int64_t features = shape.m / shape.group;
-  const int64_t depth = DepthOf(shape);
-  const float* const from = w + group * features * depth;
-  if (AreApart(shape.window)) return {from, depth, features, 1, depth};
-  const int64_t taps = shape.kernel_size;
-  const int64_t channels = depth / taps;
-  reordered.resize(features * depth);
-  const float* next = from;
-  for (int64_t feature = 0; feature < features; ++feature) {
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      float* const to = reordered.data() + feature * depth + channel;
-      for (int64_t tap = 0; tap < taps; ++tap) to[tap * channels] = *next++;
-    }
-  }
-  return {reordered.data(), depth, features, 1, depth};
 }
 
 // Nullopt if the copy would be absurdly larger than x.
@@ -107,14 +87,17 @@ bool WindowProduct::Suits(const ConvShape& shape) {
 }
 
 absl::StatusOr<std::unique_ptr<const WindowProduct>> WindowProduct::Make(
-    const ConvShape& shape, const float* w, const KernelContext& context) {
+    const ConvShape& shape, const ConvWeights& weights, const KernelContext& context) {
   if (!Suits(shape)) return nullptr;
   // make_unique cannot call the private constructor.
   std::unique_ptr<WindowProduct> product(new WindowProduct);
-  std::vector<float> reordered;
+  const bool apart = AreApart(shape.window);
   for (int64_t group = 0; group < shape.group; ++group) {
+    // The order of a window's elements in the copy of x: channels first where every window is a
+    // position, else last.
+    const StoredMatrix matrix = apart ? weights.ChannelsFirst(group) : weights.TapsFirst(group);
     ATTNRUN_ASSIGN_OR_RETURN(std::shared_ptr<const PackedMatrix> packed,
-                             PackedMatrix::Pack(WeightsOf(shape, w, group, reordered), context));
+                             PackedMatrix::Pack(matrix, context, StoredConvType(context)));
     product->weights_.push_back(std::move(packed));
   }
   return product;

@@ -9,6 +9,7 @@
 #include "attnrun/tensor.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_tiling.h"
+#include "ops/conv/conv_weights.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/packed_matrix.h"
 
@@ -27,10 +28,10 @@ class WindowProduct {
   // convolutions, sums of few terms, few features per group.
   static bool Suits(const ConvShape& shape);
 
-  // Packs w [M, C/group, kernel..]. `shape` stands for all calls, which differ from it only in the
-  // extents of x. Null unless it Suits.
+  // Packs weights in the format of the model. `shape` stands for all calls, which differ from it
+  // only in the extents of x. Null unless it Suits.
   static absl::StatusOr<std::unique_ptr<const WindowProduct>> Make(const ConvShape& shape,
-                                                                   const float* w,
+                                                                   const ConvWeights& weights,
                                                                    const KernelContext& context);
 
   struct Operands {
