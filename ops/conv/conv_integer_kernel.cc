@@ -32,19 +32,11 @@ absl::StatusOr<IntegerWeights> PackWeights(const Tensor& w, const Tensor* zero_p
   const int64_t depth = features == 0 ? 0 : w.num_elements() / w.dim(0);
   const int64_t channels = w.dim(1);
   const int64_t taps = channels == 0 ? 0 : depth / channels;
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor turned, Tensor::Allocate(w.type(), {depth, features}));
   IntegerWeights weights;
   for (int64_t group = 0; group < groups; ++group) {
-    const uint8_t* from = w.data<uint8_t>() + group * features * depth;
-    auto* const to = turned.mutable_data<uint8_t>();
-    for (int64_t feature = 0; feature < features; ++feature) {
-      for (int64_t channel = 0; channel < channels; ++channel) {
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          to[(tap * channels + channel) * features + feature] = *from++;
-        }
-      }
-    }
-    Int8Matrix matrix = {&turned, 0, depth, features, zero_point};
+    const Tensor values =
+        w.View({taps, channels, features}, {1, taps, depth}, group * features * depth);
+    Int8Matrix matrix = {&values, 0, depth, features, zero_point};
     Tensor zeros;
     if (zero_point != nullptr && zero_point->num_elements() > 1) {
       zeros = zero_point->View({features}, {1}, group * features);

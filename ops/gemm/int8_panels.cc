@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/div_ceil.h"
 #include "core/parallel.h"
 #include "core/status.h"
 #include "ops/tensors/bytes.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun::ops {
 namespace {
@@ -58,6 +61,23 @@ Int8Layout LayoutFor(absl::Span<const Int8Matrix> parts) {
   return SuitsInt8x4(parts) ? Int8Layout::kInt8x4 : Int8Layout::kInt16x2;
 }
 
+// The parts with dense values, which `copies` hold where they were not dense.
+absl::StatusOr<std::vector<Int8Matrix>> DenseParts(absl::Span<const Int8Matrix> parts,
+                                                   std::vector<Tensor>& copies) {
+  std::vector<Int8Matrix> dense(parts.begin(), parts.end());
+  // No reallocation may move them.
+  copies.reserve(parts.size());
+  for (Int8Matrix& part : dense) {
+    const Tensor& values = *part.values;
+    if (values.is_dense()) continue;
+    ATTNRUN_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(values.type(), values.shape()));
+    CopyStrided(1, values.shape(), values.raw(), StridesOf(values), copy.mutable_raw(),
+                StridesOf(copy));
+    part.values = &copies.emplace_back(std::move(copy));
+  }
+  return dense;
+}
+
 }  // namespace
 
 int64_t ColumnsOf(absl::Span<const Int8Matrix> parts) {
@@ -85,12 +105,14 @@ Int8PanelView Int8Panels::view(int64_t panel) const {
 
 absl::StatusOr<std::shared_ptr<const Int8Panels>> Int8Panels::Pack(
     absl::Span<const Int8Matrix> parts, Allocator& allocator) {
+  std::vector<Tensor> copies;
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Int8Matrix> dense, DenseParts(parts, copies));
   // No make_shared: it cannot call the private constructor.
   std::shared_ptr<Int8Panels> packed(
-      new Int8Panels(parts[0].rows, ColumnsOf(parts), LayoutFor(parts)));
+      new Int8Panels(parts[0].rows, ColumnsOf(parts), LayoutFor(dense)));
   ATTNRUN_RETURN_IF_ERROR(packed->Allocate(allocator));
   int64_t column = 0;
-  for (const Int8Matrix& part : parts) {
+  for (const Int8Matrix& part : dense) {
     packed->PackPart(part, column);
     column += part.columns;
   }

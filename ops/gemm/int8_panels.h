@@ -17,7 +17,8 @@ namespace attnrun::ops {
 
 // A matrix [K, N] of 8-bit integers and the zero points of its columns.
 struct Int8Matrix {
-  // int8 or uint8, dense, K * N elements from `begin` on.
+  // int8 or uint8, K * N elements from `begin` on; dense, or a view whose first axes are the rows.
+  // A view begins at 0.
   const Tensor* values = nullptr;
   int64_t begin = 0;
   int64_t rows = 0;

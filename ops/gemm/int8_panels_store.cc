@@ -20,7 +20,10 @@ PackedRecipe RecipeOf(absl::Span<const Int8Matrix> parts) {
   recipe.numbers = {static_cast<int64_t>(PackedKind::kInt8), static_cast<int64_t>(best),
                     Int8PanelWidth(best)};
   for (const Int8Matrix& part : parts) {
-    AppendTensor(part.values->View({part.rows, part.columns}, {part.columns, 1}, part.begin),
+    const Tensor& values = *part.values;
+    AppendTensor(values.is_dense()
+                     ? values.View({part.rows, part.columns}, {part.columns, 1}, part.begin)
+                     : values,
                  recipe);
     AppendTensor(part.zero_points == nullptr ? Tensor() : *part.zero_points, recipe);
   }

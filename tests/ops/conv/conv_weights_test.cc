@@ -28,6 +28,7 @@ struct Case {
   Ints strides = {};
 
   bool is_last() const { return op == "ChannelsLast"; }
+  bool is_integer() const { return op == "ConvInteger"; }
 };
 
 // Keeps nothing, and remembers which sources were looked up.
@@ -73,8 +74,12 @@ class ConvWeightsTest : public ::testing::TestWithParam<Case> {};
 TEST_P(ConvWeightsTest, ArePackedWhereTheyLie) {
   const Case& c = GetParam();
   std::mt19937 generator(Seed());
-  for (const DataType type : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
-    const Tensor w = Converted(RandomFloats(c.w, generator), type);
+  const std::vector<DataType> types =
+      c.is_integer() ? std::vector{DataType::kInt8, DataType::kUint8}
+                     : std::vector{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+  for (const DataType type : types) {
+    const Tensor w = c.is_integer() ? RandomInts(type, c.w, generator, 0, 127)
+                                    : Converted(RandomFloats(c.w, generator), type);
     const auto* const begin = static_cast<const char*>(w.raw());
     for (const Precision precision :
          {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
@@ -90,13 +95,16 @@ TEST_P(ConvWeightsTest, ArePackedWhereTheyLie) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConvWeightsTest,
-                         ::testing::Values(Case{"channels_last", "ChannelsLast", {96, 64, 3, 3}},
-                                           Case{"groups", "ChannelsLast", {96, 32, 3, 3}, 3},
-                                           Case{"line", "Conv", {96, 64, 5}},
-                                           Case{"groups_of_lines", "Conv", {96, 32, 5}, 3},
-                                           Case{"patches", "Conv", {96, 8, 4, 4}, 1, {4, 4}}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, ConvWeightsTest,
+    ::testing::Values(Case{"channels_last", "ChannelsLast", {96, 64, 3, 3}},
+                      Case{"groups", "ChannelsLast", {96, 32, 3, 3}, 3},
+                      Case{"line", "Conv", {96, 64, 5}},
+                      Case{"groups_of_lines", "Conv", {96, 32, 5}, 3},
+                      Case{"patches", "Conv", {96, 8, 4, 4}, 1, {4, 4}},
+                      Case{"integers", "ConvInteger", {96, 64, 3, 3}},
+                      Case{"groups_of_integers", "ConvInteger", {96, 32, 3, 3}, 3}),
+    [](const auto& info) { return info.param.name; });
 
 // The bytes of tensors that the process may have at once, for a while.
 class TightMemory {
