@@ -5,6 +5,8 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
@@ -42,6 +44,15 @@ size_t Fingerprint(const SideBySide& weight) {
 bool GainsByTiles(const SideBySide& weight, const KernelContext& context) {
   constexpr int64_t kLeastRows = 128;
   return ThisCpu().amx_bf16 && !context.few_rows && weight.rows() >= kLeastRows;
+}
+
+// In place of a weight in int8, a store keeps the error of one that stays finer.
+PackedBytes BytesOfError(double error) { return {std::bit_cast<uint64_t>(error), {}}; }
+
+// Nullopt if the bytes are no such error.
+std::optional<double> KeptError(const PackedBytes& bytes) {
+  const auto error = std::bit_cast<double>(bytes.facts);
+  return bytes.parts.empty() && !SuitsInt8(error) ? std::optional(error) : std::nullopt;
 }
 
 }  // namespace
@@ -94,16 +105,27 @@ absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::Pack(const Sid
   if (context.precision != Precision::kInt8) {
     return PackIn(context.precision, stored, weight, context);
   }
-  // A store that has the weight in int8 knows the choice.
+  return PackForInt8(weight, context, stored);
+}
+
+absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackedMatrix::PackForInt8(
+    const SideBySide& weight, const KernelContext& context, DataType stored) {
   PackedStore* const store = context.is_final ? nullptr : context.packed_store;
+  PackedKey key;
+  std::optional<double> error;
   if (store != nullptr) {
     const WeightFormat format = BestInt8Format();
-    std::shared_ptr<const PackedMatrix> matrix = FindPacked<PackedMatrix>(
-        *store, store->KeyOf(RecipeOf(format, weight)),
-        [&](const PackedBytes& bytes) { return Read(format, weight, bytes); });
-    if (matrix != nullptr) return matrix;
+    key = store->KeyOf(RecipeOf(format, weight));
+    const std::optional<PackedBytes> found = store->Find(key);
+    if (found.has_value()) {
+      std::shared_ptr<const PackedMatrix> matrix = Read(format, weight, *found);
+      if (matrix != nullptr) return matrix;
+      error = KeptError(*found);
+    }
   }
-  WeightChoice choice = ChooseInt8(weight, context.is_final);
+  WeightChoice choice = ChooseInt8(weight, context.is_final, error);
+  const bool is_news = choice.error.has_value() && !error.has_value() && !SuitsInt8(*choice.error);
+  if (store != nullptr && is_news) store->Add(key, BytesOfError(*choice.error));
   // The first of a node's weights that is kept finer gives the reason.
   std::string* const reason = context.finer_reason;
   if (reason != nullptr && reason->empty()) *reason = std::move(choice.reason);

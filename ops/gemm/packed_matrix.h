@@ -60,6 +60,9 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
+  // Pack for Precision::kInt8.
+  static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackForInt8(
+      const SideBySide& weight, const KernelContext& context, DataType stored);
   // Packs for a precision other than kInt8.
   static absl::StatusOr<std::shared_ptr<const PackedMatrix>> PackIn(Precision precision,
                                                                     DataType stored,

@@ -74,18 +74,8 @@ class PackedStore {
   virtual void Add(const PackedKey& key, PackedBytes packed) = 0;
 };
 
-// The weight in the store as `read` makes it of its bytes; null if there is none, or `read` returns
-// null.
-template <typename T>
-std::shared_ptr<const T> FindPacked(
-    PackedStore& store, const PackedKey& key,
-    absl::FunctionRef<std::shared_ptr<const T>(const PackedBytes&)> read) {
-  const std::optional<PackedBytes> found = store.Find(key);
-  return found.has_value() ? read(*found) : nullptr;
-}
-
-// The same for a store that may be null; if it has no such weight, the result of `pack`, which goes
-// into the store.
+// The weight in the store, which may be null, as `read` makes it of its bytes. If there is none, or
+// `read` returns null, the result of `pack`, which goes into the store.
 template <typename T>
 absl::StatusOr<std::shared_ptr<const T>> FindOrPack(
     PackedStore* store, const PackedRecipe& recipe,
@@ -93,7 +83,8 @@ absl::StatusOr<std::shared_ptr<const T>> FindOrPack(
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<const T>>()> pack) {
   if (store == nullptr) return pack();
   const PackedKey key = store->KeyOf(recipe);
-  std::shared_ptr<const T> weight = FindPacked<T>(*store, key, read);
+  const std::optional<PackedBytes> found = store->Find(key);
+  std::shared_ptr<const T> weight = found.has_value() ? read(*found) : nullptr;
   if (weight != nullptr) return weight;
   absl::StatusOr<std::shared_ptr<const T>> packed = pack();
   if (packed.ok()) store->Add(key, (*packed)->bytes());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -68,24 +69,26 @@ double RoundingError(const SideBySide& weight) {
 
 }  // namespace
 
-WeightChoice ChooseInt8(const SideBySide& weight, bool is_final) {
+WeightChoice ChooseInt8(const SideBySide& weight, bool is_final, std::optional<double> error) {
   constexpr Precision kKept = Precision::kFloat32;
   const int64_t rows = weight.rows();
   const int64_t columns = weight.columns();
-  if (is_final) return {kKept, "final: its result leaves the model"};
+  const auto kept = [](std::string reason) { return WeightChoice{kKept, std::move(reason), {}}; };
+  if (is_final) return kept("final: its result leaves the model");
   if (rows == 0 || columns == 0 || rows < DivCeil(kFewWeights, columns)) {
-    return {kKept, absl::StrCat("small: ", rows, " x ", columns, " weights")};
+    return kept(absl::StrCat("small: ", rows, " x ", columns, " weights"));
   }
   if (rows > kMostInt8Rows) {
-    return {kKept, absl::StrCat("long: sums of ", rows, " products may exceed 32 bits")};
+    return kept(absl::StrCat("long: sums of ", rows, " products may exceed 32 bits"));
   }
-  const double error = RoundingError(weight);
-  if (std::isnan(error)) return {kKept, "its weights are not all finite"};
-  if (error <= kMostWeightError) return {Precision::kInt8, ""};
+  if (!error.has_value()) error = RoundingError(weight);
+  if (std::isnan(*error)) return {kKept, "its weights are not all finite", error};
+  if (SuitsInt8(*error)) return {Precision::kInt8, "", error};
   return {Precision::kBfloat16,
           absl::StrFormat("outliers: rounding to 8 bits changes its weights by %.2g %%, more than "
                           "%g %%",
-                          100 * error, 100 * kMostWeightError)};
+                          100 * *error, 100 * kMostWeightError),
+          error};
 }
 
 }  // namespace attnrun::ops

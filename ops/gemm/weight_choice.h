@@ -2,6 +2,7 @@
 #ifndef ATTNRUN_OPS_GEMM_WEIGHT_CHOICE_H_
 #define ATTNRUN_OPS_GEMM_WEIGHT_CHOICE_H_
 
+#include <optional>
 #include <string>
 
 #include "ops/gemm/side_by_side.h"
@@ -15,6 +16,8 @@ struct WeightChoice {
   Precision precision = Precision::kFloat32;
   // Why it is finer than asked for; empty if it is not.
   std::string reason;
+  // The weight's error, if it made the choice.
+  std::optional<double> error;
 };
 
 // The choice for Precision::kInt8, which depends on the weight alone and on where the product
@@ -26,10 +29,14 @@ struct WeightChoice {
 //   |w - scale * q| / |w|                                     (2-norms)
 //
 // have a root mean square of more than kMostWeightError. Bell-shaped columns lose 0.8 %; the loss
-// grows as a few weights of a column stand out, because they determine its scale.
-WeightChoice ChooseInt8(const SideBySide& weight, bool is_final);
+// grows as a few weights of a column stand out, because they determine its scale. `error`: this
+// root mean square if it is known; NaN for weights that are not all finite.
+WeightChoice ChooseInt8(const SideBySide& weight, bool is_final,
+                        std::optional<double> error = std::nullopt);
 
 inline constexpr double kMostWeightError = 0.02;
+// True for the error of a weight that may be rounded to int8.
+inline bool SuitsInt8(double error) { return error <= kMostWeightError; }
 // Weights of a product that is small.
 inline constexpr int64_t kFewWeights = 1 << 14;
 // With more rows, sums of products of [-255, 255] and [-127, 127] may exceed 32 bits.

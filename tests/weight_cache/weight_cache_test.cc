@@ -2,20 +2,28 @@
 #include "weight_cache/weight_cache.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "loader/model_maker.h"
+#include "ops/gemm/int8_weight.h"
 #include "ops/gemm/packed_matrix.h"
 #include "support/op_tester.h"
 
 namespace attnrun::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 // The "model" file is just one matrix [64, 64], because the cache does not look at the rest of it.
 class WeightCacheTest : public ::testing::Test {
@@ -120,6 +128,50 @@ TEST_F(WeightCacheTest, KnowsWhichWeightsAreInt8) {
   EXPECT_EQ(
       std::memcmp(found->panels().raw(), packed->panels().raw(), packed->panels().byte_size()), 0);
   EXPECT_EQ(pack(second, true)->format(), ops::PackedMatrix::Pack(whole).value()->format());
+}
+
+TEST_F(WeightCacheTest, KnowsHowMuchWeightsLoseThatStayFiner) {
+  const ops::SideBySide whole(std::vector<ops::StoredMatrix>(4, Columns(0, 64)));
+  const ops::PackedRecipe recipe = ops::PackedMatrix::RecipeOf(ops::BestInt8Format(), whole);
+  const auto pack = [&](ops::PackedBytes kept) {
+    cache::WeightCache cache = Cache();
+    cache.Add(cache.KeyOf(recipe), std::move(kept));
+    std::string reason;
+    const ops::KernelContext context = {{}, Precision::kInt8, &cache, false, &reason};
+    const auto packed = ops::PackedMatrix::Pack(whole, context).value();
+    EXPECT_EQ(reason.empty(), packed->format() == ops::BestInt8Format());
+    // Nothing in place of the weight itself, or of its error, is left as it was.
+    const auto kept_now = cache.Find(cache.KeyOf(recipe));
+    EXPECT_EQ(kept_now->parts.empty(), !reason.empty());
+    return reason;
+  };
+  // The weight would be int8 if it were judged again.
+  EXPECT_THAT(pack({std::bit_cast<uint64_t>(0.25), {}}), HasSubstr("by 25 %"));
+  EXPECT_THAT(pack({std::bit_cast<uint64_t>(std::nan("")), {}}), HasSubstr("not all finite"));
+  EXPECT_EQ(pack({std::bit_cast<uint64_t>(0.01), {}}), "");
+  EXPECT_EQ(pack({std::bit_cast<uint64_t>(0.25), {floats_}}), "");
+}
+
+TEST_F(WeightCacheTest, KeepsHowMuchWeightsLoseThatStayFiner) {
+  constexpr int64_t kRows = 256;
+  std::mt19937 generator(Seed());
+  Tensor weights = RandomFloats({kRows, 64}, generator);
+  std::fill_n(weights.mutable_data<float>(), 64, 16.0F);
+  const ops::SideBySide whole({ops::MatrixView{weights.data<float>(), kRows, 64, 64}});
+  const auto reason = [&] {
+    cache::WeightCache cache = Cache();
+    std::string reason;
+    const ops::KernelContext context = {{}, Precision::kInt8, &cache, false, &reason};
+    EXPECT_TRUE(ops::PackedMatrix::Pack(whole, context).ok());
+    EXPECT_TRUE(cache.Save().ok());
+    const auto recipe = ops::PackedMatrix::RecipeOf(ops::BestInt8Format(), whole);
+    const auto kept = cache.Find(cache.KeyOf(recipe));
+    EXPECT_TRUE(kept.has_value() && kept->parts.empty());
+    return reason;
+  };
+  const std::string first = reason();
+  EXPECT_THAT(first, HasSubstr("outliers"));
+  EXPECT_EQ(reason(), first);
 }
 
 TEST_F(WeightCacheTest, DistinguishesViewsOfTheSameBytes) {
