@@ -16,8 +16,8 @@ void CopyRows(const MatrixView& from, int64_t row, int64_t rows, int64_t column,
 
 // For any strides. Copies a few rows at a time, so that the cache lines of a contiguous column are
 // read whole while those written stay in cache.
-void CopyStrided(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
-                 float* to, int64_t width) {
+void CopyElements(const MatrixView& from, int64_t row, int64_t rows, int64_t column,
+                  int64_t columns, float* to, int64_t width) {
   constexpr int64_t kStep = 16;
   for (int64_t first = 0; first < rows; first += kStep) {
     const int64_t count = std::min(kStep, rows - first);
@@ -33,7 +33,7 @@ void CopyStrided(const MatrixView& from, int64_t row, int64_t rows, int64_t colu
 
 void CopyBlock(const MatrixView& from, int64_t row, int64_t rows, int64_t column, int64_t columns,
                float* to, int64_t width) {
-  const auto copy = from.column_stride == 1 ? CopyRows : CopyStrided;
+  const auto copy = from.column_stride == 1 ? CopyRows : CopyElements;
   copy(from, row, rows, column, columns, to, width);
 }
 
