@@ -21,13 +21,12 @@ void FloatPanels::Multiply(AmxProduct product, int64_t rows, const float* panel,
   if (begun_ != panel) ring_.Begin(PartOf(panel, 0));
   const uint8_t* const a = product.a;
   for (int64_t part = 0; part < num_parts_; ++part) {
-    SplitAhead next;
-    if (part + 1 < num_parts_) {
-      next = PartOf(panel, part + 1);
-    } else if (following != nullptr) {
-      next = PartOf(following, 0);
-    }
+    const SplitAhead next = Later(panel, following, part + 1);
+    const SplitAhead fetched = Later(panel, following, part + 2);
     product.steps = parts_[part];
+    product.next = reinterpret_cast<const uint8_t*>(fetched.from);
+    product.lines = DivCeil(fetched.steps * kAmxFloatStepBytes / kAmxStepBytes,
+                            std::max<int64_t>(product.steps * DivCeil(rows, 2 * kAmxRows), 1));
     product.a = a + parts_.Begin(part) * kFloatPieces * kAmxTileBytes;
     for (int64_t row = 0; row < rows; row += 2 * kAmxRows) {
       const int64_t some = std::min(2 * kAmxRows, rows - row);
@@ -38,6 +37,12 @@ void FloatPanels::Multiply(AmxProduct product, int64_t rows, const float* panel,
   }
   AddLate();
   begun_ = following;
+}
+
+SplitAhead FloatPanels::Later(const float* panel, const float* following, int64_t part) const {
+  if (part < num_parts_) return PartOf(panel, part);
+  if (following == nullptr || part >= 2 * num_parts_) return {};
+  return PartOf(following, part - num_parts_);
 }
 
 void FloatPanels::MultiplyPart(AmxProduct& product, int64_t part, int64_t rows,

@@ -18,9 +18,9 @@ class FloatPanels {
   // All panels have `steps` steps of K.
   explicit FloatPanels(int64_t steps);
 
-  // `rows` rows of A times a panel. `product` has A, from its first block on, what to prefetch, and
-  // the companion. `following` is the panel of the next call, or null. `sums`: [rows, rounded up to
-  // blocks of 16, kAmxPanelWidth].
+  // `rows` rows of A times a panel. `product` has A, from its first block on, and the companion.
+  // `following` is the panel of the next call, or null. `sums`: [rows, rounded up to blocks of 16,
+  // kAmxPanelWidth].
   void Multiply(AmxProduct product, int64_t rows, const float* panel, const float* following,
                 float* sums);
 
@@ -30,6 +30,8 @@ class FloatPanels {
   SplitAhead PartOf(const float* panel, int64_t part) const {
     return {panel + parts_.Begin(part) * kAmxFloatStep, parts_[part]};
   }
+  // This part, counted on into the following panel, which may be null; empty behind it.
+  SplitAhead Later(const float* panel, const float* following, int64_t part) const;
   // Two blocks of A, or one, whose sums go to `sums`.
   void MultiplyPart(AmxProduct& product, int64_t part, int64_t rows, const SplitAhead& ahead,
                     float* sums);

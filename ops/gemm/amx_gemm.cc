@@ -128,20 +128,23 @@ class PanelWorker final : private AmxCompanion {
 
   // All rows times one panel.
   void Multiply(int64_t panel, int64_t following) {
-    const int64_t products = DivCeil(blocks_, 2) * p_.b.steps;
     const bool is_last = following >= queue_.panels();
     AmxProduct product = {};
     product.a = p_.a.blocks;
     product.a_stride = p_.BlockBytes();
     product.ldc = kAmxPanelWidth;
     product.companion = this;
+    if (floats_.has_value()) {
+      return floats_->Multiply(product, p_.a.count, Floats(panel),
+                               is_last ? nullptr : Floats(following),
+                               reinterpret_cast<float*>(sums_));
+    }
+    const int64_t products = DivCeil(blocks_, 2) * p_.b.steps;
     if (!is_last && products > 0) {
       product.next = p_.Panel(following);
       product.lines = DivCeil(DivCeil(p_.b.panel_bytes, kLine), products);
     }
-    if (!floats_.has_value()) return MultiplyParts(panel, product);
-    floats_->Multiply(product, p_.a.count, Floats(panel), is_last ? nullptr : Floats(following),
-                      reinterpret_cast<float*>(sums_));
+    MultiplyParts(panel, product);
   }
 
   const float* Floats(int64_t panel) const {
