@@ -15,6 +15,7 @@
 #include "generation/scheduler.h"
 #include "generation/whisper_start.h"
 #include "model_decoder.h"
+#include "transcription.h"
 
 namespace attnrun {
 
@@ -100,7 +101,9 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
         sessions_(model_->sessions),
         scheduler_(model_->decoder, MakeDraft(), options) {
     const auto& encoder = sessions_.encoder;
-    if (encoder.has_value()) encoder_inputs_ = encoder->inputs();
+    if (!encoder.has_value()) return;
+    encoder_inputs_ = encoder->inputs();
+    window_frames_ = WindowFrames(encoder_inputs_, folder_.facts.max_source_positions);
   }
 
   const GenerationConfig& config() const { return folder_.config; }
@@ -117,13 +120,22 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   absl::StatusOr<GenerationResult> Generate(const std::vector<GenerationRequest>& requests,
                                             const GenerationConfig& config,
                                             const GenerateOptions& options) const {
-    gen::SearchSettings settings;
     ATTNRUN_RETURN_IF_ERROR(CheckGenerationConfig(config));
+    gen::SearchSettings settings;
     settings.config = config;
     settings.top_candidates = options.top_candidates;
     RunOptions run;
     run.deadline = options.deadline;
     run.cancel = options.cancel;
+    if (IsWhisper() && window_frames_.has_value()) {
+      return TranscribeWindows(
+          requests, config, *window_frames_,
+          [&](std::vector<AudioWindow>& windows, const GenerationConfig& of_windows) {
+            settings.config = of_windows;
+            return SearchWindows(windows, requests.size(), settings, run);
+          },
+          options.on_token);
+    }
     std::vector<gen::Task> tasks;
     for (size_t i = 0; i < requests.size(); ++i) {
       absl::StatusOr<gen::Task> task = MakeTask(requests[i], config, run);
@@ -137,6 +149,22 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   }
 
  private:
+  // Searches for continuations of windows of the audio of `requests` requests.
+  absl::StatusOr<GenerationResult> SearchWindows(std::vector<AudioWindow>& windows, size_t requests,
+                                                 const gen::SearchSettings& settings,
+                                                 const RunOptions& run) const {
+    std::vector<gen::Task> tasks;
+    for (AudioWindow& window : windows) {
+      absl::StatusOr<gen::Task> task = MakeTask(window.request, settings.config, run);
+      if (!task.ok()) return Annotate(task.status(), gen::NameOfPrompt(window.number, requests));
+      window.request.prompt = task->prompt.ids;
+      tasks.push_back(*std::move(task));
+    }
+    GenerationResult result;
+    ATTNRUN_RETURN_IF_ERROR(scheduler_.Run(std::move(tasks), settings, run, {}, result));
+    return result;
+  }
+
   // The ids that the decoder starts with, as transformers completes them. `encoded` has the inputs
   // that the encoder made.
   absl::StatusOr<TokenIds> FirstIds(const TokenIds& given, const GenerationConfig& config,
@@ -245,6 +273,8 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
   const gen::ModelFolder& folder_;
   const ModelSessions& sessions_;
   std::vector<ValueInfo> encoder_inputs_;
+  // Whisper's encoder reads so many at once.
+  std::optional<int64_t> window_frames_;
   mutable gen::Scheduler scheduler_;
 };
 

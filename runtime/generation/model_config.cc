@@ -14,19 +14,20 @@ const Json* TextPart(const Json& json) {
   return &json;
 }
 
-// Reads the most positions; a number below 1 is none.
-absl::Status ReadMaxPositions(const Json& json, absl::string_view name, ModelFacts& facts) {
-  ATTNRUN_RETURN_IF_ERROR(ReadField(json, name, facts.max_positions));
-  if (facts.max_positions.value_or(1) < 1) facts.max_positions.reset();
+// Reads a number of positions; one below 1 is none.
+absl::Status ReadPositions(const Json& json, absl::string_view name,
+                           std::optional<int64_t>& positions) {
+  ATTNRUN_RETURN_IF_ERROR(ReadField(json, name, positions));
+  if (positions.value_or(1) < 1) positions.reset();
   return absl::OkStatus();
 }
 
 // The length of a table of positions. Models with relative positions have none.
-absl::Status ReadPositions(const Json& json, ModelFacts& facts) {
+absl::Status ReadMaxPositions(const Json& json, ModelFacts& facts) {
   for (const char* name : {"max_target_positions", "max_position_embeddings", "n_positions",
                            "max_sequence_length", "n_ctx"}) {
     if (facts.max_positions.has_value()) break;
-    ATTNRUN_RETURN_IF_ERROR(ReadMaxPositions(json, name, facts));
+    ATTNRUN_RETURN_IF_ERROR(ReadPositions(json, name, facts.max_positions));
   }
   const bool relative = facts.type == "t5" || facts.type == "mt5" || facts.type == "umt5" ||
                         facts.type == "longt5" || facts.type == "bloom" || facts.type == "mpt";
@@ -40,7 +41,7 @@ absl::Status ReadGenaiConfig(absl::string_view json, ModelFolder& folder) {
   ATTNRUN_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
   const Json& model = Field(object, "model");
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "type", folder.facts.type));
-  ATTNRUN_RETURN_IF_ERROR(ReadMaxPositions(model, "context_length", folder.facts));
+  ATTNRUN_RETURN_IF_ERROR(ReadPositions(model, "context_length", folder.facts.max_positions));
   GenerationConfig& config = folder.config;
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "eos_token_id", config.eos_token_id));
   ATTNRUN_RETURN_IF_ERROR(ReadField(model, "bos_token_id", config.bos_token_id));
@@ -70,7 +71,9 @@ absl::Status ReadModelConfig(absl::string_view json, bool with_generation, Model
   ATTNRUN_RETURN_IF_ERROR(ReadField(object, "model_type", folder.facts.type));
   ATTNRUN_RETURN_IF_ERROR(
       ReadField(Field(object, "encoder"), "model_type", folder.facts.encoder_type));
-  ATTNRUN_RETURN_IF_ERROR(ReadPositions(text, folder.facts));
+  ATTNRUN_RETURN_IF_ERROR(ReadMaxPositions(text, folder.facts));
+  ATTNRUN_RETURN_IF_ERROR(
+      ReadPositions(object, "max_source_positions", folder.facts.max_source_positions));
   if (!with_generation) return absl::OkStatus();
   for (const Json* part : {&text, &object}) {
     ATTNRUN_RETURN_IF_ERROR(UpdateGenerationConfig(*part, /*strict=*/false, folder.config));

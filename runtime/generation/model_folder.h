@@ -29,6 +29,8 @@ struct ModelFacts {
   std::string encoder_type;
   // The most ids that the decoder reads.
   std::optional<int64_t> max_positions;
+  // The states that an encoder of audio makes of a window.
+  std::optional<int64_t> max_source_positions;
 };
 
 struct ModelFolder {
