@@ -218,7 +218,13 @@ class __attribute__((visibility("hidden"))) Generator::Impl {
       ATTNRUN_ASSIGN_OR_RETURN(
           const TensorMap inputs,
           EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs));
-      ATTNRUN_ASSIGN_OR_RETURN(encoded, Encode(sessions_, inputs, run));
+      absl::StatusOr<TensorMap> outputs = Encode(sessions_, inputs, run);
+      if (absl::IsInvalidArgument(outputs.status())) {
+        // The encoder may have a vocabulary of its own, so only its failure tells.
+        const absl::Status ids = CheckIds(request.encoder_ids, sessions_.decoder.vocabulary);
+        if (!ids.ok()) return Annotate(ids, "the encoder's text");
+      }
+      ATTNRUN_ASSIGN_OR_RETURN(encoded, std::move(outputs));
     }
     gen::Task task;
     gen::Prompt& prompt = task.prompt;

@@ -45,11 +45,14 @@ std::string Find(const std::string& folder, std::initializer_list<absl::string_v
   return "";
 }
 
-// The only .onnx file of the folder, if there is one.
+// The only .onnx file of the folder that may be a decoder, if there is one.
 std::string FindOnly(const std::string& folder) {
   std::vector<std::string> found;
   for (const std::string& name : NamesIn(folder)) {
-    if (absl::EndsWith(name, ".onnx")) found.push_back(absl::StrCat(folder, "/", name));
+    const bool is_other =
+        absl::StartsWith(name, "encoder_model") || absl::StartsWith(name, "embed_tokens");
+    if (absl::EndsWith(name, ".onnx") && !is_other)
+      found.push_back(absl::StrCat(folder, "/", name));
   }
   return found.size() == 1 ? found[0] : "";
 }

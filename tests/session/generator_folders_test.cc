@@ -74,6 +74,37 @@ TEST(GeneratorFoldersTest, RefusesADecoderInSeveralFiles) {
               HasSubstr("does not run decoders in several files (pipeline)"));
 }
 
+TEST(GeneratorFoldersTest, AnEncoderAloneIsNoDecoder) {
+  const TemporaryFolder folder;
+  folder.Write("encoder_model.onnx", CountingDecoder());
+  EXPECT_THAT(std::string(Generator::Load(folder.path(".")).status().message()),
+              HasSubstr("expected model.onnx, decoder_model.onnx or decoder_model_merged.onnx"));
+}
+
+// An encoder and a decoder that read the same ids.
+TEST(GeneratorFoldersTest, IdsOfAnEncoderAreInTheVocabulary) {
+  const TemporaryFolder folder;
+  onnx::ModelProto encoder;
+  encoder.ParseFromString(CountingDecoder());
+  encoder.mutable_graph()->mutable_output(0)->set_name("last_hidden_state");
+  encoder.mutable_graph()->mutable_node(0)->set_output(0, "last_hidden_state");
+  folder.Write("encoder_model.onnx", encoder.SerializeAsString());
+  onnx::ModelProto decoder;
+  decoder.ParseFromString(CountingDecoder());
+  onnx::GraphProto* graph = decoder.mutable_graph();
+  Declare(graph->add_input(), "encoder_hidden_states", onnx::TensorProto::FLOAT, {1, -1, 8});
+  graph->mutable_node(0)->set_output(0, "rows");
+  AddNode(graph, "ReduceSum", {"encoder_hidden_states"}, {"sum"});
+  AddNode(graph, "Add", {"rows", "sum"}, {"logits"});
+  folder.Write("decoder_model.onnx", decoder.SerializeAsString());
+  GenerationRequest request;
+  request.prompt = {4};
+  request.encoder_ids = {3, 8};
+  EXPECT_EQ(std::string(Load(folder).Generate({request}, {}).status().message()),
+            "the prompt: the encoder's text: expected ids from 0 to 7, as the model's vocabulary "
+            "has them, but found 8");
+}
+
 // Another file of the folder would be another model.
 TEST(GeneratorFoldersTest, TheFileThatTheConfigurationNamesMustBeThere) {
   const TemporaryFolder folder;

@@ -72,7 +72,10 @@ absl::StatusOr<std::vector<GenerationRequest>> MakeRequests(const Options& optio
     ATTNRUN_ASSIGN_OR_RETURN(prompts, ReadIdsFile(arguments.prompts_file));
   }
   if (!arguments.encoder_ids.empty() && generator.encoder_inputs().empty()) {
-    return absl::InvalidArgumentError("--encoder-ids is for encoders, and the model has none");
+    return absl::InvalidArgumentError(
+        absl::StrCat("--encoder-ids is for encoders, and the model has none: there is no "
+                     "encoder_model.onnx beside ",
+                     generator.decoder_file()));
   }
   ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, ReadEncoderInputs(options, generator));
   ATTNRUN_ASSIGN_OR_RETURN(const size_t count,
