@@ -46,8 +46,9 @@ int64_t AppendWindow(const GeneratedSequence& window, const GenerationConfig& co
                      absl::c_linear_search(config.eos_token_id, speech.back());
   if (stops) speech.remove_suffix(1);
   std::optional<int64_t> first_timestamp;
-  if (config.no_timestamps_token_id.has_value())
+  if (config.no_timestamps_token_id.has_value()) {
     first_timestamp = *config.no_timestamps_token_id + 1;
+  }
   const WindowEnd end = EndOfWindow(speech, first_timestamp, frames);
   const auto kept = static_cast<size_t>(end.tokens);
   AppendRange(window.tokens, 0, kept, whole.tokens);

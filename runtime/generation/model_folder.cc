@@ -51,8 +51,8 @@ std::string FindOnly(const std::string& folder) {
   for (const std::string& name : NamesIn(folder)) {
     const bool is_other =
         absl::StartsWith(name, "encoder_model") || absl::StartsWith(name, "embed_tokens");
-    if (absl::EndsWith(name, ".onnx") && !is_other)
-      found.push_back(absl::StrCat(folder, "/", name));
+    if (is_other || !absl::EndsWith(name, ".onnx")) continue;
+    found.push_back(absl::StrCat(folder, "/", name));
   }
   return found.size() == 1 ? found[0] : "";
 }
