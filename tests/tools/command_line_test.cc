@@ -52,30 +52,30 @@ void AddNumbers(onnx::GraphProto& graph, const std::string& name,
   for (const float value : values) tensor.add_float_data(value);
 }
 
-// y = x + zeros of the shape [batch, sequence / 4 + 6], computed in floats: runs where the sequence
-// is 8.
-onnx::ModelProto ModelOfOneLength() {
+// y = x + zeros of the shape [batch, n / 4 + 3 length / 4], computed in floats: runs where n, the
+// extent of axis 1, is `length`.
+onnx::ModelProto ModelOfOneLength(const std::string& x, float length) {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
   onnx::GraphProto& graph = *model.mutable_graph();
   graph.set_name("graph");
-  Declare(*graph.add_input(), "x", onnx::TensorProto::FLOAT, {"batch", "sequence"});
+  Declare(*graph.add_input(), x, onnx::TensorProto::FLOAT, {"batch", "sequence"});
   Declare(*graph.add_output(), "y", onnx::TensorProto::FLOAT, {"batch", "sequence"});
   AddNumbers(graph, "factors", {1, 0.25F});
-  AddNumbers(graph, "summands", {0, 6});
-  AddNode(graph, "Shape", "shape", "x", "s");
+  AddNumbers(graph, "summands", {0, 0.75F * length});
+  AddNode(graph, "Shape", "shape", x, "s");
   AddAttribute(AddNode(graph, "Cast", "to_float", "s", "f"), "to", onnx::TensorProto::FLOAT);
   AddNode(graph, "Mul", "mul", "f", "g").add_input("factors");
   AddNode(graph, "Add", "add", "g", "h").add_input("summands");
   AddAttribute(AddNode(graph, "Cast", "to_int", "h", "n"), "to", onnx::TensorProto::INT64);
   AddNode(graph, "ConstantOfShape", "zeros", "n", "z");
-  AddNode(graph, "Add", "sum", "x", "y").add_input("z");
+  AddNode(graph, "Add", "sum", x, "y").add_input("z");
   return model;
 }
 
 TEST_F(CommandLineTest, OtherExtentsAreMadeUpWhereTheFirstDoNotFit) {
-  WriteAll(folder_ / "l.onnx", ModelOfOneLength().SerializeAsString());
+  WriteAll(folder_ / "l.onnx", ModelOfOneLength("x", 8).SerializeAsString());
   EXPECT_EQ(Json("l.onnx --json")["inputs"][0]["shape"], nlohmann::json({1, 8}));
   for (const char* command :
        {"compare l.onnx", "bench l.onnx --runs 1", "profile l.onnx --runs 1"}) {
@@ -84,6 +84,11 @@ TEST_F(CommandLineTest, OtherExtentsAreMadeUpWhereTheFirstDoNotFit) {
   // Extents of the command line stay, and the message is that of the first attempt.
   ExpectRefused("l.onnx --dim sequence=16", 3, "float[1,16]; --dim NAME=N changes an extent");
   ExpectRefused("l.onnx --dim sequence=9", 3, "float[1,9]");
+}
+
+TEST_F(CommandLineTest, WaveformsOfOtherLengthsAreMadeUp) {
+  WriteAll(folder_ / "l.onnx", ModelOfOneLength("input_values", 400).SerializeAsString());
+  EXPECT_EQ(Json("l.onnx --json")["inputs"][0]["shape"], nlohmann::json({1, 400}));
 }
 
 TEST_F(CommandLineTest, OutputsAreWrittenAndComparedWithExpectations) {

@@ -16,8 +16,7 @@ namespace attnrun::cli {
 namespace {
 
 constexpr int64_t kChannels = 3;
-constexpr int64_t kSamples = 4000;
-constexpr int64_t kFrames = 3000;
+constexpr int64_t kMapSide = 64;
 
 bool Mentions(absl::string_view name, std::initializer_list<absl::string_view> words) {
   const std::string lower = absl::AsciiStrToLower(name);
@@ -132,7 +131,7 @@ int64_t DimSizes::ByName(const std::string& symbol, const ValueInfo& info, int a
   }
   if (IsPast(symbol)) return 0;
   if (Mentions(symbol, {"channel"})) return kChannels;
-  if (Mentions(symbol, {"height", "width"})) return defaults_.image_side;
+  if (Mentions(symbol, {"height", "width"})) return SideOf(info);
   return ByPlace(info, axis);
 }
 
@@ -140,13 +139,19 @@ int64_t DimSizes::ByName(const std::string& symbol, const ValueInfo& info, int a
 int64_t DimSizes::ByPlace(const ValueInfo& info, int axis) const {
   if (axis == 0) return defaults_.batch;
   const bool last = axis + 1 == static_cast<int>(Dims(info).size());
-  if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return kSamples;
-  if (last && axis == 2 && Mentions(info.name, {"input_features"})) return kFrames;
+  if (last && Mentions(info.name, {"input_values", "audio", "waveform"})) return defaults_.samples;
+  if (last && axis == 2 && Mentions(info.name, {"input_features"})) return defaults_.frames;
   if (IsCache(info)) return 0;
   // The state of a recurrent layer: directions, batch, units.
   if (axis == 1 && !last && Mentions(info.name, {"state", "hidden"})) return defaults_.batch;
-  if (IsImage(info)) return axis == 1 ? kChannels : defaults_.image_side;
+  if (IsImage(info)) return axis == 1 ? kChannels : SideOf(info);
   return defaults_.sequence;
+}
+
+// A decoder makes a picture eight times as large of a latent: 224 would take gigabytes.
+int64_t DimSizes::SideOf(const ValueInfo& image) const {
+  const int64_t channels = IsImage(image) ? Dims(image)[1].value : 0;
+  return channels > kChannels ? std::min(defaults_.image_side, kMapSide) : defaults_.image_side;
 }
 
 int64_t DimSizes::OfSum(const std::string& symbol) {

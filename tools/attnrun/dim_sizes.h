@@ -21,13 +21,15 @@ struct DefaultExtents {
   int64_t batch = 1;
   int64_t sequence = 16;
   int64_t image_side = 224;
+  int64_t samples = 4000;
+  int64_t frames = 3000;
 };
 
 // The extents of generated inputs. --dim, or an input that is given, fixes a symbolic dimension for
 // all inputs. The others have defaults, by name where exporters name them consistently: batch 1,
-// past lengths 0, sequences 16, images 3x224x224, totals the sum of their parts, waveforms 4,000
-// samples, speech features 3,000 frames. An axis without a name is called "x[1]": axis 1 of input
-// x.
+// past lengths 0, sequences 16, images 3x224x224, latents and feature maps 64x64, totals the sum of
+// their parts, waveforms 4,000 samples, speech features 3,000 frames. An axis without a name is
+// called "x[1]": axis 1 of input x.
 class DimSizes {
  public:
   static constexpr int64_t kLargest = int64_t{1} << 40;
@@ -56,6 +58,7 @@ class DimSizes {
 
  private:
   int64_t ByPlace(const ValueInfo& info, int axis) const;
+  int64_t SideOf(const ValueInfo& image) const;
   int64_t OfSymbol(const std::string& symbol, const ValueInfo& info, int axis);
   int64_t ByName(const std::string& symbol, const ValueInfo& info, int axis);
   int64_t OfSum(const std::string& symbol);

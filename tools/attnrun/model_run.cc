@@ -23,9 +23,11 @@ class Stopwatch {
 };
 
 // Sizes that models are exported and published with.
-constexpr DefaultExtents kOtherExtents[] = {{2, 16, 224}, {1, 8, 64},   {2, 8, 64},   {1, 12, 256},
-                                            {1, 32, 32},  {2, 32, 32},  {1, 64, 384}, {1, 128, 512},
-                                            {1, 7, 96},   {1, 512, 640}};
+constexpr DefaultExtents kOtherExtents[] = {{2, 16, 224, 16000, 1024}, {1, 8, 64, 400, 100},
+                                            {2, 8, 64, 400, 100},      {1, 12, 256, 1600, 128},
+                                            {1, 32, 32, 320, 32},      {2, 32, 32, 320, 32},
+                                            {1, 64, 384, 8000, 512},   {1, 128, 512, 512, 64},
+                                            {1, 7, 96, 48000, 200},    {1, 512, 640, 32000, 300}};
 constexpr absl::Duration kTimeToTry = absl::Seconds(20);
 
 }  // namespace
