@@ -11,7 +11,7 @@ extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions
 extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectedScores, kShuffledLists,
     kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention,
-    kKnownHits, kAddedRows, kExperts, kStackedExperts;
+    kKnownHits, kAddedRows, kExperts, kStackedExperts, kGatheredExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
     kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
@@ -52,7 +52,7 @@ const std::vector<Phase>& StandardPhases() {
       // Finds products with constant weights.
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds mixtures of experts. Runs before the layers of an expert merge.
-      {"experts", {&kAddedRows, &kExperts, &kStackedExperts}},
+      {"experts", {&kAddedRows, &kExperts, &kStackedExperts, &kGatheredExperts}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention, &kMissingSoftmax,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rules/experts/expert_layers.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -57,10 +58,48 @@ std::optional<ExpertLayerMatch> MatchLinear(const Node& node, Facts& facts) {
   return layer;
 }
 
-// The bias [N] or, for `stacked` experts, [E, 1, N], of a layer with this weight; nothing if it is
-// something else.
-ConstantPart BiasOf(Value* value, const ExpertLayerMatch& layer, int64_t stacked, Facts& facts) {
-  const int64_t columns = layer.weight.shape()[layer.transposed ? 0 : stacked > 0 ? 2 : 1];
+// How the constants of experts are read.
+struct ExpertStack {
+  // They have a first axis for so many experts; 0: they are those of one expert.
+  int64_t experts = 0;
+  // True if those of each row are gathered by the number of its expert.
+  bool is_gathered = false;
+  // These numbers, once a gather by them is found.
+  Value* numbers = nullptr;
+};
+
+// The constant of all experts, of this rank, of which a value has a part for each row; nothing if
+// it is something else.
+ConstantPart GatheredConstant(Value* value, size_t rank, ExpertStack& stack, Facts& facts) {
+  const Node* node = InOrder(value)->producer();
+  const bool by_tuples = IsOp(node, "GatherND") && facts.Extent(node->input(1), -1) == 1 &&
+                         AttributeOr<int64_t>(*node, "batch_dims", 0) == 0;
+  const bool by_numbers = IsOp(node, "Gather") && AttributeOr<int64_t>(*node, "axis", 0) == 0;
+  if (!by_tuples && !by_numbers) return {};
+  Value* numbers = InOrder(node->input(1));
+  if (stack.numbers != nullptr && stack.numbers != numbers) return {};
+  ConstantPart constant = ConstantOf(node->input(0), rank, facts);
+  if (!constant.defined()) return {};
+  if (stack.experts != 0 && constant.shape()[0] != stack.experts) return {};
+  // Nodes that change shapes may stand behind the gather, but leave each part as it is.
+  for (int axis = 1; axis < static_cast<int>(rank); ++axis) {
+    if (facts.Extent(value, -axis) != constant.shape()[rank - axis]) return {};
+  }
+  stack.experts = constant.shape()[0];
+  stack.numbers = numbers;
+  return constant;
+}
+
+// The bias [N] of a layer with this weight, or [E, 1, N] of all experts, or [E, N] if it is
+// gathered; nothing if it is something else.
+ConstantPart BiasOf(Value* value, const ExpertLayerMatch& layer, ExpertStack& stack, Facts& facts) {
+  const int64_t stacked = stack.experts;
+  const int first = stacked > 0 ? 1 : 0;
+  const int64_t columns = layer.weight.shape()[first + (layer.transposed ? 0 : 1)];
+  if (stack.is_gathered) {
+    ConstantPart bias = GatheredConstant(value, 2, stack, facts);
+    return bias.defined() && bias.shape()[1] == columns ? bias : ConstantPart();
+  }
   ConstantPart bias = ConstantOf(value, stacked > 0 ? 3 : 1, facts);
   if (!bias.defined()) return {};
   if (stacked == 0) return bias.shape()[0] == columns ? bias : ConstantPart();
@@ -70,8 +109,45 @@ ConstantPart BiasOf(Value* value, const ExpertLayerMatch& layer, int64_t stacked
   return {bias.whole, tensor.View(shape, DenseStrides(shape), 0)};
 }
 
-std::optional<ExpertLayerMatch> MatchLayer(Value* value, int64_t stacked, Facts& facts) {
+// True if the node multiplies each vector by the matrix of its own: none is broadcast.
+bool MultipliesOneByOne(const Node& product, Facts& facts) {
+  const std::vector<SymInt>* a = facts.DimsOf(product.input(0));
+  const std::vector<SymInt>* b = facts.DimsOf(product.input(1));
+  return a != nullptr && b != nullptr && a->size() > 2 && a->size() == b->size() &&
+         std::equal(a->begin(), a->end() - 2, b->begin());
+}
+
+// Vectors [..., K, 1] before nodes that only changed the shape of rows [..., K], or as they are.
+Value* AsRows(Value* vectors, int64_t size, Facts& facts) {
+  Value* rows = vectors;
+  while (KeepsOrder(rows) && facts.Extent(rows, -1) != size) rows = rows->producer()->input(0);
+  return facts.Extent(rows, -1) == size ? rows : vectors;
+}
+
+// A product of each row with a matrix that is gathered for it: x [R, 1, K] times W [R, K, N], or W
+// [R, N, K] times x [R, K, 1].
+std::optional<ExpertLayerMatch> MatchGathered(Value* value, ExpertStack& stack, Facts& facts) {
+  const Node* product = ProducerOf(InOrder(value), "MatMul");
+  if (product == nullptr || !MultipliesOneByOne(*product, facts)) return std::nullopt;
+  for (const bool transposed : {false, true}) {
+    Value* vectors = product->input(transposed ? 1 : 0);
+    const int rank = facts.RankOf(vectors);
+    if (facts.Extent(vectors, transposed ? rank - 1 : rank - 2) != 1) continue;
+    const ConstantPart weight =
+        GatheredConstant(product->input(transposed ? 0 : 1), 3, stack, facts);
+    if (!weight.defined()) continue;
+    return ExpertLayerMatch{
+        AsRows(vectors, weight.shape()[transposed ? 2 : 1], facts), weight, transposed, {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<ExpertLayerMatch> MatchLayer(Value* value, ExpertStack& stack, Facts& facts) {
+  const int64_t stacked = stack.experts;
   value = SameRows(value, facts);
+  if (stack.is_gathered && !IsOp(value->producer(), "Add")) {
+    return MatchGathered(value, stack, facts);
+  }
   const Node* node = value->producer();
   if (node == nullptr) return std::nullopt;
   if (IsLinear(*node) && stacked == 0) return MatchLinear(*node, facts);
@@ -85,9 +161,9 @@ std::optional<ExpertLayerMatch> MatchLayer(Value* value, int64_t stacked, Facts&
   }
   for (const int side : {0, 1}) {
     if (!IsOp(node, "Add")) break;
-    auto layer = MatchLayer(node->input(side), stacked, facts);
+    auto layer = MatchLayer(node->input(side), stack, facts);
     if (!layer.has_value() || layer->bias.defined()) continue;
-    layer->bias = BiasOf(node->input(1 - side), *layer, stacked, facts);
+    layer->bias = BiasOf(node->input(1 - side), *layer, stack, facts);
     if (layer->bias.defined()) return layer;
   }
   return std::nullopt;
@@ -123,7 +199,7 @@ Columns ColumnsOf(Value* value, Facts& facts) {
   return {node->input(0), start, step};
 }
 
-// Clip(x, least, most), or x itself.
+// Clip(x, least, most), Min(x, most), or x itself.
 struct Bounds {
   Value* x = nullptr;
   std::optional<double> least;
@@ -131,17 +207,23 @@ struct Bounds {
 };
 
 Bounds BoundsOf(Value* value) {
-  const Node* clip = ProducerOf(value, "Clip");
-  const auto bounds = clip == nullptr ? std::nullopt : ClipBoundsOf(*clip);
+  const Node* node = value->producer();
+  if (IsOp(node, "Min") && node->inputs().size() == 2) {
+    for (const int side : {0, 1}) {
+      const auto most = ScalarOf(node->input(1 - side));
+      if (most.has_value()) return {node->input(side), {}, most};
+    }
+  }
+  const auto bounds = IsOp(node, "Clip") ? ClipBoundsOf(*node) : std::nullopt;
   if (!bounds.has_value()) return {value, {}, {}};
-  return {clip->input(0), bounds->least, bounds->most};
+  return {node->input(0), bounds->least, bounds->most};
 }
 
 // Matches what stands between the layers.
 class Gate {
  public:
-  Gate(ExpertMatch& match, int64_t stacked, Facts& facts)
-      : match_(match), stacked_(stacked), facts_(facts) {}
+  Gate(ExpertMatch& match, ExpertStack& stack, Facts& facts)
+      : match_(match), stack_(stack), facts_(facts) {}
 
   bool Find(Value* inner) {
     inner = SameRows(inner, facts_);
@@ -176,7 +258,7 @@ class Gate {
   }
 
   bool TakeAlone() {
-    auto layer = MatchLayer(gate_, stacked_, facts_);
+    auto layer = MatchLayer(gate_, stack_, facts_);
     if (!layer.has_value() || (swish_ && alpha_ != 1)) return false;
     match_.layers[0] = *std::move(layer);
     return true;
@@ -213,10 +295,10 @@ class Gate {
     const Columns a = ColumnsOf(gate, facts_);
     const Columns b = ColumnsOf(factor, facts_);
     const auto size = facts_.Extent(gate, -1);
-    auto first = MatchLayer(a.whole, stacked_, facts_);
+    auto first = MatchLayer(a.whole, stack_, facts_);
     if (!first.has_value()) return false;
     if (a.whole != b.whole) {
-      auto third = MatchLayer(factor, stacked_, facts_);
+      auto third = MatchLayer(factor, stack_, facts_);
       if (a.whole != gate || !third.has_value()) return false;
       match_.layers[2] = *std::move(third);
     } else {
@@ -232,12 +314,26 @@ class Gate {
   }
 
   ExpertMatch& match_;
-  const int64_t stacked_;
+  ExpertStack& stack_;
   Facts& facts_;
   Value* gate_ = nullptr;
   bool swish_ = false;
   float alpha_ = 1;
 };
+
+std::optional<ExpertMatch> MatchIn(ExpertStack stack, Value* value, Facts& facts) {
+  ExpertMatch match;
+  auto last = MatchLayer(value, stack, facts);
+  if (!last.has_value() || !Gate(match, stack, facts).Find(last->x)) return std::nullopt;
+  match.layers[1] = *std::move(last);
+  match.rows = SameRows(match.layers[0].x, facts);
+  const Value* other = match.layers[2].x;
+  if (other != nullptr && SameRows(match.layers[2].x, facts) != match.rows) return std::nullopt;
+  const auto transposed = [&](int i) { return int64_t{match.layers[i].transposed ? 1 : 0}; };
+  match.attributes["trans_w"] = std::vector<int64_t>{transposed(0), transposed(1), transposed(2)};
+  match.numbers = stack.numbers;
+  return match;
+}
 
 }  // namespace
 
@@ -261,16 +357,11 @@ Value* SameRows(Value* value, Facts& facts) {
 }
 
 std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts, int64_t stacked) {
-  ExpertMatch match;
-  auto last = MatchLayer(value, stacked, facts);
-  if (!last.has_value() || !Gate(match, stacked, facts).Find(last->x)) return std::nullopt;
-  match.layers[1] = *std::move(last);
-  match.rows = SameRows(match.layers[0].x, facts);
-  const Value* other = match.layers[2].x;
-  if (other != nullptr && SameRows(match.layers[2].x, facts) != match.rows) return std::nullopt;
-  const auto transposed = [&](int i) { return int64_t{match.layers[i].transposed ? 1 : 0}; };
-  match.attributes["trans_w"] = std::vector<int64_t>{transposed(0), transposed(1), transposed(2)};
-  return match;
+  return MatchIn({.experts = stacked}, value, facts);
+}
+
+std::optional<ExpertMatch> MatchGatheredExperts(Value* value, Facts& facts) {
+  return MatchIn({.is_gathered = true}, value, facts);
 }
 
 void AppendLayers(Patch& patch, const ExpertMatch& match, std::optional<int64_t> number,

@@ -34,6 +34,8 @@ struct ExpertMatch {
   Value* rows = nullptr;
   // Layers 1 to 3.
   std::array<ExpertLayerMatch, 3> layers;
+  // The number of the expert of each row, by which its constants are gathered; null: they are not.
+  Value* numbers = nullptr;
   AttributeMap attributes;
 };
 
@@ -50,6 +52,10 @@ Value* SameRows(Value* value, Facts& facts);
 // is not 0, these are the results of so many experts, the rows of each together, and the constants
 // have a first axis for the experts.
 std::optional<ExpertMatch> MatchExpert(Value* value, Facts& facts, int64_t stacked = 0);
+
+// The experts whose results are the rows of `value`, where each row is multiplied by constants that
+// are gathered for it from those of all experts, which have a first axis for the experts.
+std::optional<ExpertMatch> MatchGatheredExperts(Value* value, Facts& facts);
 
 // Adds the constants of one expert, of those that are stacked or, without a number, of the only
 // one, to the inputs of an attnrun.Experts.

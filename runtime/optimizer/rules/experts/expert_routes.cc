@@ -193,8 +193,9 @@ bool AreBelow(const Value* numbers, int64_t count, Facts& facts) {
     return absl::c_all_of(node->inputs(),
                           [&](const Value* part) { return AreBelow(part, count, facts); });
   }
-  if (!IsOp(node, "TopK") || numbers->producer_index() != 1) return false;
-  const int axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", -1));
+  const bool is_largest = IsOp(node, "ArgMax");
+  if (!is_largest && (!IsOp(node, "TopK") || numbers->producer_index() != 1)) return false;
+  const int axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", is_largest ? 0 : -1));
   const auto size = facts.Extent(node->input(0), axis);
   return size.has_value() && *size <= count;
 }

@@ -33,7 +33,8 @@ std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts);
 inline constexpr char kNumbersBeyond[] = "the numbers of experts may be beyond those that it adds";
 inline constexpr char kChosenTwice[] = "a token may choose an expert twice";
 
-// True if the elements are numbers from 0 to `count` - 1: places of a TopK, or of several.
+// True if the elements are numbers from 0 to `count` - 1: places of a TopK or an ArgMax, or of
+// several.
 bool AreBelow(const Value* numbers, int64_t count, Facts& facts);
 
 // True if no row of the numbers [T, k] has one twice: a TopK chose them.
