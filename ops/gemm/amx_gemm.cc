@@ -23,6 +23,9 @@ namespace {
 // for C and the panels in use, since B is read again for the next rows. With K = 3072, 208 rows at
 // once are as fast as 128, and 256 are slower.
 constexpr int64_t kBytesAtOnce = 21 << 16;
+// Blocks of 16 rows of floats that are packed at once, at most: with K = 768, 512 rows take 1.25
+// times as long in parts of 256 as in parts of 128.
+constexpr int64_t kMostFloatBlocks = 8;
 // Steps of K for which all rows are multiplied before the next ones: a panel's part of 32 KB, which
 // fits the first-level cache, so that only A comes from the second level.
 constexpr int64_t kMostSteps = 16;
@@ -261,9 +264,10 @@ void PrefetchFirstPanel(const TileProduct& product, const PanelQueue& queue, Ind
 
 // Rows of A that are packed at once, of `all` blocks of 16: all, or about equal parts, in pairs of
 // blocks.
-int64_t BlocksAtOnce(int64_t all, int64_t block_bytes) {
+int64_t BlocksAtOnce(int64_t all, const TileProduct& product) {
   constexpr int64_t kSums = 2 * kAmxRows * kAmxPanelWidth * static_cast<int64_t>(sizeof(float));
-  const int64_t most = std::max<int64_t>(kBytesAtOnce / (block_bytes + kSums), 2);
+  int64_t most = std::max<int64_t>(kBytesAtOnce / (product.BlockBytes() + kSums), 2);
+  if (product.b.type == AmxType::kFloat32) most = std::min(most, kMostFloatBlocks);
   if (all <= most) return all;
   return 2 * DivCeil(all, 2 * DivCeil(all, most / 2 * 2));
 }
@@ -281,7 +285,7 @@ void Fill(FillAmxRows fill, int64_t rows, int64_t first, int64_t blocks, int64_t
 void SplitColumns(int64_t rows, TileProduct product, FillAmxRows fill) {
   const int64_t block_bytes = product.BlockBytes();
   const int64_t all_blocks = DivCeil(rows, kAmxRows);
-  const int64_t at_once = BlocksAtOnce(all_blocks, block_bytes);
+  const int64_t at_once = BlocksAtOnce(all_blocks, product);
   Scratch scratch;
   auto* const packed = scratch.AtLeast<uint8_t>(std::min(at_once, all_blocks) * block_bytes);
   for (int64_t first = 0; first < all_blocks; first += at_once) {
@@ -336,7 +340,7 @@ void SplitColumnsOfCopies(int64_t rows, const TileProduct& product, FillAmxRows 
 void SplitRows(int64_t rows, const TileProduct& product, FillAmxRows fill) {
   const int64_t blocks = DivCeil(rows, kAmxRows);
   const int64_t threads = NumThreads();
-  const int64_t most = BlocksAtOnce(DivCeil(blocks, threads), product.BlockBytes());
+  const int64_t most = BlocksAtOnce(DivCeil(blocks, threads), product);
   const int64_t chunks = DivCeil(DivCeil(blocks, most), threads) * threads;
   const EvenParts parts(blocks, chunks);
   ParallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
