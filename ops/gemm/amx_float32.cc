@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ops/gemm/amx_prefetch.h"
@@ -233,9 +234,9 @@ void PackFloatStep(const float* from, float* to) {
 }
 
 bool CanSplitPanel(const float* panel, int64_t steps) {
-  uint32_t largest[kAmxPanelWidth];
-  LargestOfColumns(panel, steps, largest);
-  return std::all_of(std::begin(largest), std::end(largest),
+  std::array<uint32_t, kAmxPanelWidth> largest;
+  LargestOfColumns(panel, steps, largest.data());
+  return std::all_of(largest.begin(), largest.end(),
                      [](uint32_t bits) { return CanSplit(std::bit_cast<float>(bits)); });
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -197,7 +196,7 @@ TEST(Float32TilesWeightTest, WeightsHaveTheSameBitsSideBySide) {
   const std::vector<float> c = Product(kAll, a, *merged);
   const std::vector<float> alone = Product({kAll.m, kAll.k, kFirst}, a, *Pack(first));
   for (int64_t i = 0; i < kAll.m; ++i) {
-    EXPECT_EQ(std::memcmp(&c[i * kAll.n], &alone[i * kFirst], kFirst * sizeof(float)), 0) << i;
+    for (int64_t j = 0; j < kFirst; ++j) EXPECT_EQ(c[i * kAll.n + j], alone[i * kFirst + j]);
   }
 }
 
