@@ -226,9 +226,10 @@ uint32_t PackSplitBlock(const float* from, int64_t row_stride, int64_t rows, int
 }
 
 void PackFloatStep(const float* from, float* to) {
+  constexpr int64_t kHalf = kAmxPanelWidth / 2;
   for (int64_t row = 0; row < kAmxBf16Step; ++row) {
-    for (int64_t column = 0; column < kAmxPanelWidth; ++column) {
-      to[IndexInFloatStep(row, column)] = from[row * kAmxPanelWidth + column];
+    for (int64_t column = 0; column < kAmxPanelWidth; column += kHalf) {
+      std::copy_n(from + row * kAmxPanelWidth + column, kHalf, to + IndexInFloatStep(row, column));
     }
   }
 }

@@ -23,11 +23,8 @@ struct AmxMatrix {
   // N.
   int64_t columns = 0;
 
-  // Tiles of A for a step, and bytes of a step of a panel.
+  // Tiles of A for a step.
   int64_t pieces() const { return type == AmxType::kFloat32 ? kFloatPieces : 1; }
-  int64_t step_bytes() const {
-    return type == AmxType::kFloat32 ? kAmxFloatStepBytes : kAmxPanelBytes;
-  }
 };
 
 // A block of A·B: 32-bit sums of rows [row, row + rows) and columns [column, column + columns),

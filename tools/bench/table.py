@@ -122,7 +122,7 @@ def _caption(record: Record) -> str:
         f"{record['date'][:10]}, beside {versions}, in turns on the same cores and inputs. Models "
         "are given with batch x length, times are the best of all turns, in ms. `ratio` is the "
         "best peer's time over attnrun's, `peak` the share of the machine's FMA peak that attnrun "
-        "reaches. `load` (ms) and "
+        "reaches (AMX goes beyond it). `load` (ms) and "
         "`memory` (MB) give attnrun / best peer. "
     )
     if further := _further(record):
