@@ -94,11 +94,6 @@ ATTNRUN_AMX void Multiply(const AmxProduct& p) {
 
 #undef ATTNRUN_MULTIPLY
 
-// The mask of the first `count` of 16 lanes.
-inline __mmask16 FirstLanes(int64_t count) {
-  return static_cast<__mmask16>((uint32_t{1} << std::clamp<int64_t>(count, 0, 16)) - 1);
-}
-
 // GCC ignores the target of a constructor.
 ATTNRUN_AMX void LoadConfiguration(const TileConfiguration& tiles) { _tile_loadconfig(&tiles); }
 ATTNRUN_AMX void Release() { _tile_release(); }

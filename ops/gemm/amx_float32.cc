@@ -25,8 +25,7 @@ ATTNRUN_AMX inline __m512i Minus(__m512i x, __m512i piece) {
 }
 
 ATTNRUN_AMX inline __m512i LoadFloats(const float* from, int64_t count) {
-  const auto mask = static_cast<__mmask16>((uint32_t{1} << std::clamp<int64_t>(count, 0, 16)) - 1);
-  return _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, from));
+  return _mm512_castps_si512(_mm512_maskz_loadu_ps(FirstLanes(count), from));
 }
 
 // The greater magnitude of each of 16 lanes, as bits: those of floats are ordered as the floats.
@@ -139,7 +138,7 @@ ATTNRUN_AMX inline __attribute__((always_inline)) void MultiplyStep(
 #undef ATTNRUN_LOAD_A
 
 template <bool kTwo>
-ATTNRUN_AMX void MultiplySteps(const AmxProduct& p, SplitRing& ring, const SplitAhead& ahead) {
+ATTNRUN_AMX void MultiplySteps(const AmxProduct& p, SplitRing& ring, const FloatSteps& ahead) {
   const int64_t sums_stride = p.ldc * 4;
   auto* const sums = static_cast<uint8_t*>(p.sums);
   FinishAccesses();
@@ -241,13 +240,13 @@ bool CanSplitPanel(const float* panel, int64_t steps) {
                      [](uint32_t bits) { return CanSplit(std::bit_cast<float>(bits)); });
 }
 
-void SplitRing::Begin(const SplitAhead& steps) {
+void SplitRing::Begin(const FloatSteps& steps) {
   for (int64_t step = 0; step < steps.steps; ++step) {
     Split(steps.from + step * kAmxFloatStep, Step(step));
   }
 }
 
-void SplitRing::Multiply(const AmxProduct& product, const SplitAhead& ahead) {
+void SplitRing::Multiply(const AmxProduct& product, const FloatSteps& ahead) {
   product.blocks == 2 ? MultiplySteps<true>(product, *this, ahead)
                       : MultiplySteps<false>(product, *this, ahead);
 }

@@ -52,7 +52,7 @@ constexpr int64_t IndexInFloatStep(int64_t row, int64_t column) {
 }
 
 // Adjacent steps of a packed panel of B.
-struct SplitAhead {
+struct FloatSteps {
   const float* from = nullptr;
   int64_t steps = 0;
 };
@@ -68,10 +68,10 @@ class SplitRing {
   explicit SplitRing(uint8_t* slots) : slots_(slots) {}
 
   // Splits the first steps.
-  void Begin(const SplitAhead& steps);
+  void Begin(const FloatSteps& steps);
   // As MultiplyTiles, for split blocks of A and the steps of B that are in the ring; the sums begin
   // with 0. Splits `ahead` for after the next Advance, beside the last product of these steps.
-  void Multiply(const AmxProduct& product, const SplitAhead& ahead);
+  void Multiply(const AmxProduct& product, const FloatSteps& ahead);
   // Goes on to what was split ahead, behind `steps` steps.
   void Advance(int64_t steps) { first_ += steps; }
 

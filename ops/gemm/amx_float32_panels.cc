@@ -21,8 +21,8 @@ void FloatPanels::Multiply(AmxProduct product, int64_t rows, const float* panel,
   if (begun_ != panel) ring_.Begin(PartOf(panel, 0));
   const uint8_t* const a = product.a;
   for (int64_t part = 0; part < num_parts_; ++part) {
-    const SplitAhead next = Later(panel, following, part + 1);
-    const SplitAhead fetched = Later(panel, following, part + 2);
+    const FloatSteps next = Later(panel, following, part + 1);
+    const FloatSteps fetched = Later(panel, following, part + 2);
     product.steps = parts_[part];
     product.next = reinterpret_cast<const uint8_t*>(fetched.from);
     product.lines = DivCeil(fetched.steps * kAmxFloatStepBytes / kAmxStepBytes,
@@ -30,7 +30,7 @@ void FloatPanels::Multiply(AmxProduct product, int64_t rows, const float* panel,
     product.a = a + parts_.Begin(part) * kFloatPieces * kAmxTileBytes;
     for (int64_t row = 0; row < rows; row += 2 * kAmxRows) {
       const int64_t some = std::min(2 * kAmxRows, rows - row);
-      MultiplyPart(product, part, some, row + some < rows ? SplitAhead() : next,
+      MultiplyPart(product, part, some, row + some < rows ? FloatSteps() : next,
                    sums + row * kAmxPanelWidth);
     }
     ring_.Advance(product.steps);
@@ -39,14 +39,14 @@ void FloatPanels::Multiply(AmxProduct product, int64_t rows, const float* panel,
   begun_ = following;
 }
 
-SplitAhead FloatPanels::Later(const float* panel, const float* following, int64_t part) const {
+FloatSteps FloatPanels::Later(const float* panel, const float* following, int64_t part) const {
   if (part < num_parts_) return PartOf(panel, part);
   if (following == nullptr || part >= 2 * num_parts_) return {};
   return PartOf(following, part - num_parts_);
 }
 
 void FloatPanels::MultiplyPart(AmxProduct& product, int64_t part, int64_t rows,
-                               const SplitAhead& ahead, float* sums) {
+                               const FloatSteps& ahead, float* sums) {
   product.blocks = rows > kAmxRows ? 2 : 1;
   product.sums = sums;
   if (part > 0) {

@@ -27,13 +27,13 @@ class FloatPanels {
  private:
   static constexpr int64_t kPartSums = 2 * kAmxRows * kAmxPanelWidth;
 
-  SplitAhead PartOf(const float* panel, int64_t part) const {
+  FloatSteps PartOf(const float* panel, int64_t part) const {
     return {panel + parts_.Begin(part) * kAmxFloatStep, parts_[part]};
   }
   // This part, counted on into the following panel, which may be null; empty behind it.
-  SplitAhead Later(const float* panel, const float* following, int64_t part) const;
+  FloatSteps Later(const float* panel, const float* following, int64_t part) const;
   // Two blocks of A, or one, whose sums go to `sums`.
-  void MultiplyPart(AmxProduct& product, int64_t part, int64_t rows, const SplitAhead& ahead,
+  void MultiplyPart(AmxProduct& product, int64_t part, int64_t rows, const FloatSteps& ahead,
                     float* sums);
   void AddLate();
 

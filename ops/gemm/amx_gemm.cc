@@ -374,6 +374,11 @@ void AmxGemm(int64_t rows, const AmxMatrix& b, FillAmxRows fill, AmxOutput outpu
   SplitColumns(rows, product, fill);
 }
 
+std::vector<float> ColumnScales(const Epilogue& epilogue) {
+  if (epilogue.scale == 1) return {};
+  return std::vector<float>(kAmxPanelWidth, epilogue.scale);
+}
+
 SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue) {
   SumsBlock block = {};
   block.sums = sums.sums;

@@ -3,6 +3,7 @@
 #define ATTNRUN_OPS_GEMM_AMX_GEMM_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "ops/gemm/amx.h"
@@ -49,6 +50,9 @@ using AmxOutput = absl::FunctionRef<SumsBlock(const AmxSums&)>;
 // where C is. Both are called from many threads. Every sum is taken along K in the same order,
 // whatever the number of rows and of threads.
 void AmxGemm(int64_t rows, const AmxMatrix& b, FillAmxRows fill, AmxOutput output);
+
+// The scale of an epilogue for each column of a panel; empty for 1.
+std::vector<float> ColumnScales(const Epilogue& epilogue);
 
 // The block of `sums` on the way to C = epilogue(sums), but for the epilogue's scale and C itself.
 SumsBlock BlockOf(const AmxSums& sums, const Epilogue& epilogue);

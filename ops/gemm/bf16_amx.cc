@@ -3,22 +3,10 @@
 
 #include <vector>
 
+#include "ops/gemm/gemm_operands.h"
 #include "ops/gemm/scratch.h"
 
 namespace attnrun::ops {
-namespace {
-
-void FillRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
-  if (a.column_stride == 1) {
-    return PackBf16Block(a.at(row, 0), a.row_stride, count, a.columns, block);
-  }
-  Scratch scratch;
-  auto* const copy = scratch.AtLeast<float>(count * a.columns);
-  CopyBlock(a, row, count, 0, a.columns, copy, a.columns);
-  PackBf16Block(copy, a.columns, count, a.columns, block);
-}
-
-}  // namespace
 
 AmxMatrix Bf16Tiles(const PackedMatrix& b) {
   const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
@@ -40,13 +28,15 @@ SumsBlock BlockOf(const AmxSums& sums, const Bf16Output& c, const Epilogue& epil
 
 void Bf16GemmOnAmx(const Bf16Rows& a, const PackedMatrix& b, const Bf16Output& c,
                    const Epilogue& epilogue) {
-  // The scale of the epilogue, for each column of a panel.
-  std::vector<float> scales;
-  if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);
+  const std::vector<float> scales = ColumnScales(epilogue);
   AmxGemm(
       a.floats.rows, Bf16Tiles(b),
       [&](int64_t row, int64_t count, uint8_t* block) {
-        if (a.halves == nullptr) return FillRows(a.floats, row, count, block);
+        if (a.halves == nullptr) {
+          Scratch scratch;
+          const MatrixView rows = RowsOf(a.floats, row, count, scratch);
+          return PackBf16Block(rows.data, rows.row_stride, count, rows.columns, block);
+        }
         const int64_t stride = a.floats.row_stride;
         PackBf16Block(a.halves + row * stride, stride, count, a.floats.columns, block);
       },

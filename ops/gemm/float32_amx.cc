@@ -34,16 +34,6 @@ class WideRows {
   uint32_t* const bits_;
 };
 
-uint32_t FillSplitRows(const MatrixView& a, int64_t row, int64_t count, uint8_t* block) {
-  if (a.column_stride == 1) {
-    return PackSplitBlock(a.at(row, 0), a.row_stride, count, a.columns, block);
-  }
-  Scratch scratch;
-  auto* const copy = scratch.AtLeast<float>(count * a.columns);
-  CopyBlock(a, row, count, 0, a.columns, copy, a.columns);
-  return PackSplitBlock(copy, a.columns, count, a.columns, block);
-}
-
 // A row of A times a panel, in the arithmetic of kFloat32: the sum of a block of K is a chain of
 // fused multiply-adds.
 void MultiplyRow(const MatrixView& a, int64_t row, const float* panel, float* sums) {
@@ -68,9 +58,7 @@ void MultiplyRow(const MatrixView& a, int64_t row, const float* panel, float* su
 
 void Float32GemmOnAmx(const MatrixView& a, const PackedMatrix& b, float* c, int64_t ldc,
                       const Epilogue& epilogue) {
-  // The scale of the epilogue, for each column of a panel.
-  std::vector<float> scales;
-  if (epilogue.scale != 1) scales.assign(kAmxPanelWidth, epilogue.scale);
+  const std::vector<float> scales = ColumnScales(epilogue);
   const WideRows wide(a.rows);
   const int64_t panel_bytes = PanelBytes(b.format(), b.rows());
   const AmxMatrix tiles = {AmxType::kFloat32, static_cast<const uint8_t*>(b.panel_bytes(0)),
@@ -78,7 +66,9 @@ void Float32GemmOnAmx(const MatrixView& a, const PackedMatrix& b, float* c, int6
   AmxGemm(
       a.rows, tiles,
       [&](int64_t row, int64_t count, uint8_t* block) {
-        wide.Set(row, FillSplitRows(a, row, count, block));
+        Scratch scratch;
+        const MatrixView rows = RowsOf(a, row, count, scratch);
+        wide.Set(row, PackSplitBlock(rows.data, rows.row_stride, count, rows.columns, block));
       },
       [&](const AmxSums& sums) {
         auto* const floats = static_cast<float*>(sums.sums);

@@ -53,6 +53,13 @@ void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRang
   CopyBlock(a, rows.begin, rows.size(), depth.begin, depth.size(), to, product.lda);
 }
 
+MatrixView RowsOf(const MatrixView& a, int64_t first, int64_t count, Scratch& scratch) {
+  if (a.column_stride == 1) return {a.at(first, 0), count, a.columns, a.row_stride};
+  auto* const copy = scratch.AtLeast<float>(count * a.columns);
+  CopyBlock(a, first, count, 0, a.columns, copy, a.columns);
+  return {copy, count, a.columns, a.columns};
+}
+
 void RoundA(PanelProduct& product) {
   for (int64_t row = 0; row < product.rows; ++row) {
     // SetA copied the rows.

@@ -46,6 +46,9 @@ bool CopiesB(const GemmProblem& problem, int64_t rows);
 void SetA(PanelProduct& product, const MatrixView& a, IndexRange rows, IndexRange depth,
           bool copied, Scratch& scratch);
 
+// Rows [first, first + count) of A with adjacent columns: in place, or copied.
+MatrixView RowsOf(const MatrixView& a, int64_t first, int64_t count, Scratch& scratch);
+
 // Rounds A of `product`, which SetA copied, to bf16.
 void RoundA(PanelProduct& product);
 

@@ -31,6 +31,13 @@ struct Extents {
 using PackedWeight = std::shared_ptr<const ops::PackedMatrix>;
 using PackFunction = PackedWeight(const ops::MatrixView& weight);
 
+// In the format kFloat32 on every machine.
+inline PackedWeight PackForFewRows(const ops::MatrixView& weight) {
+  ops::KernelContext context;
+  context.few_rows = true;
+  return ops::PackedMatrix::Pack(weight, context).value();
+}
+
 // Products of random operands, by a weight that is packed in some format.
 class PackedProductTest : public ::testing::TestWithParam<Extents> {
  protected:

@@ -18,12 +18,6 @@ namespace {
 
 PackedWeight Pack(const ops::MatrixView& weight) { return ops::PackedMatrix::Pack(weight).value(); }
 
-PackedWeight PackForFewRows(const ops::MatrixView& weight) {
-  ops::KernelContext context;
-  context.few_rows = true;
-  return ops::PackedMatrix::Pack(weight, context).value();
-}
-
 std::vector<float> Product(const Extents& e, const std::vector<float>& a,
                            const ops::PackedMatrix& b) {
   std::vector<float> c(e.m * e.n, NAN);

@@ -24,13 +24,6 @@ std::vector<float> Product(int64_t m, int64_t k, const std::vector<float>& a,
   return c;
 }
 
-// In the order that BatchedGemm takes on every machine.
-PackedWeight Pack(const ops::MatrixView& weight) {
-  ops::KernelContext context;
-  context.few_rows = true;
-  return ops::PackedMatrix::Pack(weight, context).value();
-}
-
 bool SameBits(const float* a, const float* b, int64_t count) {
   return std::memcmp(a, b, count * sizeof(float)) == 0;
 }
@@ -49,7 +42,7 @@ class GemmBitsTest : public ::testing::TestWithParam<Extents> {
   ~GemmBitsTest() override { SetNumThreads(threads_); }
 
   std::vector<float> OfRows(int64_t first, int64_t rows) const {
-    const auto packed = Pack({b_.data(), k_, n_, n_});
+    const auto packed = PackForFewRows({b_.data(), k_, n_, n_});
     const std::vector<float> some(a_.begin() + first * k_, a_.begin() + (first + rows) * k_);
     return Product(rows, k_, some, *packed, epilogue_);
   }
@@ -142,7 +135,7 @@ TEST(GemmTest, SumsBlocksOfKInOrder) {
        {Extents{3, 700, 100}, Extents{9, 255, 48}, Extents{131, 4099, 100}}) {
     const std::vector<float> a = RandomVector(m * k, generator);
     const std::vector<float> b = RandomVector(k * n, generator);
-    const std::vector<float> c = Product(m, k, a, *Pack({b.data(), k, n, n}));
+    const std::vector<float> c = Product(m, k, a, *PackForFewRows({b.data(), k, n, n}));
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         ASSERT_EQ(c[i * n + j], SumOfBlocks(&a[i * k], &b[j], k, n)) << i << " " << j;
@@ -156,7 +149,7 @@ TEST(GemmTest, EpilogueAppliesInOrder) {
   const std::vector<float> b = {1, 0, 0, 1};
   const std::vector<float> bias = {10, 20};
   const std::vector<float> residual = {100, 200};
-  const auto packed = Pack({b.data(), 2, 2, 2});
+  const auto packed = PackForFewRows({b.data(), 2, 2, 2});
   ops::Epilogue epilogue;
   epilogue.scale = 2;
   epilogue.bias = bias.data();

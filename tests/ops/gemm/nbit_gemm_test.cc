@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "hwy/targets.h"
 #include "ops/gemm/gemm.h"
+#include "support/gemm_tester.h"
 #include "support/op_tester.h"
 
 // A product with quantized weights has the same bits as the product with the floats they stand for.
@@ -93,10 +94,7 @@ class NBitGemmTest : public ::testing::TestWithParam<Format> {
 
 TEST_P(NBitGemmTest, HasTheSameBitsAsFloats) {
   const std::vector<float> floats = Floats();
-  ops::KernelContext context;
-  context.few_rows = true;
-  const auto b =
-      ops::PackedMatrix::Pack(ops::MatrixView{floats.data(), f_.k, f_.n, f_.n}, context).value();
+  const PackedWeight b = PackForFewRows({floats.data(), f_.k, f_.n, f_.n});
   for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{5}, kRows}) {
     epilogue_.residual = {a_.data(), rows, f_.n, 1};
     EXPECT_EQ(Product(*packed_, 0, rows), Product(*b, 0, rows)) << rows;
