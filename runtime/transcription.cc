@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "generation/audio_windows.h"
 #include "generation/search.h"
+#include "ops/tensors/strided_copy.h"
 
 namespace attnrun {
 namespace {
@@ -49,16 +50,19 @@ absl::StatusOr<Audio> MakeAudio(const GenerationRequest& request, const Generati
 
 // The frames from `begin` on, as many as a window has; silence behind the last.
 absl::StatusOr<Tensor> CutFrames(const Tensor& features, int64_t begin, int64_t window) {
-  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, features.Dense());
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(dense));
-  const int64_t rows = dense.dim(0) * dense.dim(1);
-  const int64_t frames = dense.dim(2);
-  const int64_t count = std::min(window, frames - begin);
+  const Shape& shape = features.shape();
+  const int64_t count = std::min(window, shape[2] - begin);
+  const Shape strides = ops::StridesOf(features);
+  ATTNRUN_ASSIGN_OR_RETURN(
+      const Tensor part,
+      features.View({shape[0], shape[1], count}, strides, begin * strides[2]).Dense());
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(part));
+  const int64_t rows = shape[0] * shape[1];
   std::vector<double> cut(static_cast<size_t>(rows * window), 0.0);
   for (int64_t row = 0; row < rows; ++row) {
-    std::copy_n(values.begin() + row * frames + begin, count, cut.begin() + row * window);
+    std::copy_n(values.begin() + row * count, count, cut.begin() + row * window);
   }
-  return FromDoubles(dense.type(), {dense.dim(0), dense.dim(1), window}, cut);
+  return FromDoubles(part.type(), {shape[0], shape[1], window}, cut);
 }
 
 // The next windows of all audio that is not over, all with or all without timestamps.
