@@ -21,10 +21,11 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Make(
     std::shared_ptr<const StateLayout> layout, const std::vector<Shape>& shapes,
     const StateOptions& options) {
   std::unique_ptr<Impl> impl(new Impl(std::move(layout), options));
+  Region region = impl->RegionFor(shapes);
   for (size_t i = 0; i < shapes.size(); ++i) {
     ATTNRUN_ASSIGN_OR_RETURN(
         impl->tensors_.emplace_back(),
-        MakeMemory(impl->value(i), impl->layout_->types[i], shapes[i], options.capacity));
+        MakeMemory(impl->value(i), impl->layout_->types[i], shapes[i], options.capacity, region));
   }
   return impl;
 }
@@ -50,10 +51,7 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Load(
   ATTNRUN_RETURN_IF_ERROR(
       ReadStateFile(path, *impl->layout_, inputs, [&](const SavedState& saved) -> absl::Status {
         impl->options_.batch = saved.batch;
-        for (size_t i = 0; i < saved.tensors.size(); ++i) {
-          ATTNRUN_ASSIGN_OR_RETURN(impl->tensors_.emplace_back(), impl->Owned(i, saved.tensors[i]));
-        }
-        return absl::OkStatus();
+        return impl->Adopt(saved.tensors);
       }));
   return impl;
 }
@@ -94,7 +92,7 @@ absl::Status State::Impl::Set(absl::string_view input, const Tensor& value) {
                                                      TypeAndShape(tensors_[i]), ", but found ",
                                                      TypeAndShape(value)));
     }
-    ATTNRUN_ASSIGN_OR_RETURN(tensors_[i], Owned(i, value));
+    ATTNRUN_ASSIGN_OR_RETURN(tensors_[i], Owned(i, value, Allocator::Heap()));
     extras_[i] = {};
     return absl::OkStatus();
   }
@@ -172,30 +170,51 @@ Tensor State::Impl::Shortened(size_t i, int64_t length) const {
                                 : FirstPositions(tensor, value(i).axis, length);
 }
 
-absl::StatusOr<Tensor> State::Impl::MemoryFor(size_t i, const Shape& shape) const {
-  const StateValue& value = this->value(i);
-  int64_t capacity = options_.capacity;
-  if (value.kind == StateKind::kAppended && shape[value.axis] > capacity) {
-    capacity = 2 * shape[value.axis];
-  }
-  return MakeMemory(value, layout_->types[i], shape, capacity);
+int64_t State::Impl::CapacityFor(size_t i, const Shape& shape) const {
+  const bool outgrown =
+      value(i).kind == StateKind::kAppended && shape[value(i).axis] > options_.capacity;
+  return outgrown ? 2 * shape[value(i).axis] : options_.capacity;
 }
 
-absl::StatusOr<Tensor> State::Impl::Owned(size_t i, const Tensor& tensor) const {
+Region State::Impl::RegionFor(absl::Span<const Shape> shapes) const {
+  size_t sum = 0;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    // A value that is too large fails when its memory is made.
+    sum += BytesFor(value(i), layout_->types[i], shapes[i], CapacityFor(i, shapes[i])).value_or(0);
+    sum += Region::kAlignment;
+  }
+  return Region(sum);
+}
+
+absl::StatusOr<Tensor> State::Impl::MemoryFor(size_t i, const Shape& shape,
+                                              Allocator& allocator) const {
+  return MakeMemory(value(i), layout_->types[i], shape, CapacityFor(i, shape), allocator);
+}
+
+absl::StatusOr<Tensor> State::Impl::Owned(size_t i, const Tensor& tensor,
+                                          Allocator& allocator) const {
   const bool is_plain = StorageOf(value(i), tensor.type()) == StateStorage::kPlain;
   // Bytes without an owner are a caller's, who may change or free them.
   if (is_plain && tensor.is_dense() && tensor.owner() != nullptr) return tensor;
   if (tensor.type() == DataType::kString) return tensor.Dense();
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor memory, MemoryFor(i, tensor.shape()));
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor memory, MemoryFor(i, tensor.shape(), allocator));
   CopyElements(tensor, memory);
   return memory;
 }
 
+absl::Status State::Impl::Adopt(absl::Span<const Tensor> tensors) {
+  std::vector<Shape> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.shape());
+  Region region = RegionFor(shapes);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(tensors_.emplace_back(), Owned(i, tensors[i], region));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Clone() const {
   std::unique_ptr<Impl> clone = WithoutTensors();
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), Owned(i, tensors_[i]));
-  }
+  ATTNRUN_RETURN_IF_ERROR(clone->Adopt(tensors_));
   return clone;
 }
 
@@ -204,17 +223,17 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Clone(int64_t length,
   ATTNRUN_RETURN_IF_ERROR(CheckRewind(length));
   std::unique_ptr<Impl> clone = WithoutTensors();
   clone->options_.capacity = capacity;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    Tensor tensor = tensors_[i];
+  std::vector<Tensor> tensors = tensors_;
+  for (size_t i = 0; i < tensors.size(); ++i) {
     if (value(i).kind == StateKind::kAppended) {
-      tensor = FirstPositions(tensor, value(i).axis, length);
+      tensors[i] = FirstPositions(tensors[i], value(i).axis, length);
     } else if (value(i).kind == StateKind::kWindow && length < this->length()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the first positions cannot be cloned: input ", Quoted(value(i).input),
                        " is a window of the last ones"));
     }
-    ATTNRUN_ASSIGN_OR_RETURN(clone->tensors_.emplace_back(), clone->Owned(i, tensor));
   }
+  ATTNRUN_RETURN_IF_ERROR(clone->Adopt(tensors));
   return clone;
 }
 
@@ -227,6 +246,7 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Select(
   }
   std::unique_ptr<Impl> selected = WithoutTensors();
   selected->options_.batch = static_cast<int64_t>(rows.size());
+  std::vector<Shape> shapes;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
     const bool has_rows = tensor.rank() > 0 && tensor.dim(0) == options_.batch;
@@ -235,10 +255,13 @@ absl::StatusOr<std::unique_ptr<State::Impl>> State::Impl::Select(
           absl::StrCat("rows cannot be selected: input ", Quoted(value(i).input), " is ",
                        TypeAndShape(tensor), ", but the batch is ", options_.batch));
     }
-    Shape shape = tensor.shape();
-    shape[0] = selected->options_.batch;
-    ATTNRUN_ASSIGN_OR_RETURN(selected->tensors_.emplace_back(), MemoryFor(i, shape));
-    CopyRows(tensor, rows, selected->tensors_.back());
+    shapes.push_back(tensor.shape());
+    shapes[i][0] = selected->options_.batch;
+  }
+  Region region = RegionFor(shapes);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    ATTNRUN_ASSIGN_OR_RETURN(selected->tensors_.emplace_back(), MemoryFor(i, shapes[i], region));
+    CopyRows(tensors_[i], rows, selected->tensors_.back());
   }
   return selected;
 }
@@ -287,7 +310,7 @@ absl::StatusOr<Tensor> State::Impl::NextOf(size_t i, const Tensor& result) const
   const bool tries = extras_[i].runs_elsewhere % kRunsBetweenTries == 0;
   const bool may_stay = result.is_dense() && result.owner() != nullptr && !HasJournal(result);
   if (!is_plain && may_stay && value(i).kind != StateKind::kAppended && !tries) return result;
-  return Owned(i, result);
+  return Owned(i, result, Allocator::Heap());
 }
 
 void State::Impl::Advance() {

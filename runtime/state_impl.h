@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "attnrun/state.h"
 #include "attnrun/tensor.h"
+#include "core/region.h"
 #include "execution/executor.h"
 #include "state_layout.h"
 
@@ -68,10 +69,16 @@ class __attribute__((visibility("hidden"))) State::Impl {
       : layout_(std::move(layout)), options_(options), extras_(layout_->values.size()) {}
 
   const StateValue& value(size_t i) const { return layout_->values[i]; }
+  // The positions for which value i, of this shape, has room.
+  int64_t CapacityFor(size_t i, const Shape& shape) const;
+  // Memory for values of these shapes, side by side.
+  Region RegionFor(absl::Span<const Shape> shapes) const;
   // Zeros for value i, with room to grow if it does.
-  absl::StatusOr<Tensor> MemoryFor(size_t i, const Shape& shape) const;
+  absl::StatusOr<Tensor> MemoryFor(size_t i, const Shape& shape, Allocator& allocator) const;
   // `tensor` in memory of the state's own.
-  absl::StatusOr<Tensor> Owned(size_t i, const Tensor& tensor) const;
+  absl::StatusOr<Tensor> Owned(size_t i, const Tensor& tensor, Allocator& allocator) const;
+  // Begins with these values, one per value of the layout, in memory of the state's own.
+  absl::Status Adopt(absl::Span<const Tensor> tensors);
   bool IsInPlace(size_t i, const Tensor& result) const;
   absl::StatusOr<Tensor> NextOf(size_t i, const Tensor& result) const;
   Tensor Shortened(size_t i, int64_t length) const;

@@ -65,17 +65,16 @@ absl::StatusOr<size_t> BytesFor(const StateValue& value, DataType type, const Sh
 }
 
 absl::StatusOr<Tensor> MakeMemory(const StateValue& value, DataType type, const Shape& shape,
-                                  int64_t capacity) {
+                                  int64_t capacity, Allocator& allocator) {
   switch (StorageOf(value, type)) {
     case StateStorage::kRoom:
-      return MakeRoom(type, shape, value.axis, PositionsFor(value, shape, capacity),
-                      Allocator::Heap());
+      return MakeRoom(type, shape, value.axis, PositionsFor(value, shape, capacity), allocator);
     case StateStorage::kJournal:
-      return MakeJournaled(type, shape, Allocator::Heap());
+      return MakeJournaled(type, shape, allocator);
     case StateStorage::kPlain:
       break;
   }
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type, shape));
+  ATTNRUN_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type, shape, allocator));
   if (type != DataType::kString) std::memset(tensor.mutable_raw(), 0, tensor.byte_size());
   return tensor;
 }

@@ -32,7 +32,7 @@ absl::StatusOr<size_t> BytesFor(const StateValue& value, DataType type, const Sh
 
 // Zeros of this shape in the storage of the value. Errors as in Tensor::Allocate.
 absl::StatusOr<Tensor> MakeMemory(const StateValue& value, DataType type, const Shape& shape,
-                                  int64_t capacity);
+                                  int64_t capacity, Allocator& allocator);
 
 // The bytes of a tensor's memory, with that for positions to come.
 size_t BytesOf(const StateValue& value, const Tensor& tensor);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm/weight_memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -10,11 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "core/div_ceil.h"
+#include "core/huge_page.h"
 
 namespace attnrun::ops {
 namespace {
 
-constexpr size_t kHugePage = size_t{1} << 21;
 constexpr size_t kRegion = 8 * kHugePage;
 // Smaller weights are in the caches, or few.
 constexpr size_t kLeast = size_t{1} << 14;
@@ -41,14 +39,10 @@ class WeightAllocator final : public Allocator {
   // Begins a region with room for this many bytes; null if the heap is exhausted.
   std::shared_ptr<void> Open(size_t bytes) {
     const size_t size = DivCeil(std::max(bytes, kRegion), kHugePage) * kHugePage;
-    absl::StatusOr<std::shared_ptr<void>> memory = Heap().Allocate(size + kHugePage);
+    absl::StatusOr<std::shared_ptr<void>> memory = Heap().Allocate(size);
     if (!memory.ok()) return nullptr;
-    void* begin = memory->get();
-    size_t space = size + kHugePage;
-    next_ = static_cast<uint8_t*>(std::align(kHugePage, size, begin, space));
+    next_ = static_cast<uint8_t*>(memory->get());
     end_ = next_ + size;
-    // Without huge pages the memory serves as well, only slower.
-    madvise(next_, size, MADV_HUGEPAGE);
     region_ = *memory;
     return *std::move(memory);
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "attnrun/limits.h"
 #include "attnrun/tensor.h"
 #include "core/control_group.h"
+#include "core/huge_page.h"
 
 namespace attnrun {
 namespace {
@@ -27,13 +29,17 @@ class HeapAllocator final : public Allocator {
   explicit HeapAllocator(size_t limit) : limit_(limit) {}
 
   absl::StatusOr<std::shared_ptr<void>> Allocate(size_t bytes) override {
-    constexpr size_t kAlignment = 64;
     const size_t limit = limit_.load();
     if (bytes > limit || used_.load() > limit - bytes) return Exhausted(bytes);
-    // aligned_alloc needs a multiple of the alignment, and an empty tensor still needs an address.
-    const size_t rounded = (bytes / kAlignment + 1) * kAlignment;
-    void* data = std::aligned_alloc(kAlignment, rounded);
-    if (data == nullptr) return Exhausted(bytes);
+    constexpr size_t kCacheLine = 64;
+    const size_t alignment = bytes < kHugePage ? kCacheLine : kHugePage;
+    // An empty tensor still needs an address.
+    const size_t rounded = (bytes / kCacheLine + 1) * kCacheLine;
+    void* data = nullptr;
+    if (posix_memalign(&data, alignment, rounded) != 0) return Exhausted(bytes);
+    // The rest behind the last whole huge page stays on small pages, so that no more memory is
+    // taken than was asked for. Without huge pages the memory serves as well.
+    if (bytes >= kHugePage) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
     used_ += rounded;
     return std::shared_ptr<void>(data, [this, rounded](void* memory) {
       std::free(memory);

@@ -17,6 +17,7 @@ void SetNumThreads(int threads) {
 }
 
 int NumThreads() {
+  if (CurrentThread().in_group) return 1;
   const int& threads = CurrentThread().num_threads;
   if (threads == 0) SetNumThreads(static_cast<int>(std::thread::hardware_concurrency()));
   return threads;
@@ -34,7 +35,7 @@ int64_t NumRanges(int64_t count, int64_t grain) {
 void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   const int64_t pieces = NumRanges(count, grain);
-  if (pieces <= 1 || CurrentThread().in_group) {
+  if (pieces <= 1) {
     body(0, count);
     return;
   }

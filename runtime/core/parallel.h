@@ -8,7 +8,7 @@
 
 namespace attnrun {
 
-// Threads that ParallelFor uses when called from this thread. Set once per run.
+// Threads that ParallelFor uses when called from this thread: 1 inside its body. Set once per run.
 void SetNumThreads(int threads);
 int NumThreads();
 

@@ -19,12 +19,12 @@ class RunScope {
         queue_(&queue),
         num_permits_(num_permits),
         outer_(std::exchange(Innermost(), this)),
-        threads_before_(NumThreads()),
+        threads_before_(CurrentThread().num_threads),
         cpus_before_(std::exchange(CurrentThread().cpus, &queue.cpus())) {
     SetNumThreads(num_permits);
   }
   ~RunScope() {
-    SetNumThreads(threads_before_);
+    CurrentThread().num_threads = threads_before_;
     CurrentThread().cpus = cpus_before_;
     Innermost() = outer_;
   }

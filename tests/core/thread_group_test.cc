@@ -152,6 +152,17 @@ TEST(ParallelForTest, ASlowThreadLeavesRangesToTheOthers) {
   SetNumThreads(before);
 }
 
+// Kernels then choose the form for one thread.
+TEST(ParallelForTest, ABodyHasOneThread) {
+  SetNumThreads(3);
+  std::vector<int> threads(6);
+  ParallelFor(6, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) threads[i] = NumThreads();
+  });
+  EXPECT_THAT(threads, Each(1));
+  EXPECT_EQ(NumThreads(), 3);
+}
+
 TEST(ParallelForTest, EveryThreadGetsTheSameNumberOfRanges) {
   const int before = NumThreads();
   SetNumThreads(2);
