@@ -81,15 +81,14 @@ class Heads {
 
   // Computes y; false if a row is masked.
   bool Attend() {
+    const int64_t threads = NumThreads();
     const int64_t work = most_tiles_ * kKeyTile * (p_.head_size + p_.value_size);
     const int64_t grain = DivCeil(kLeastPerThread, work + 1);
-    const bool balanced = size() % NumThreads() == 0 || size() >= 4 * int64_t{NumThreads()};
-    if (NumThreads() == 1 || balanced || size() <= grain) {
-      ParallelFor(size(), grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end && !Interrupted(); ++i) AttendHead(i);
-      });
+    const bool even = size() % threads == 0 || size() >= 4 * threads;
+    if (even || size() <= grain) {
+      ParallelFor(size(), grain, [&](int64_t begin, int64_t end) { AttendHeads({begin, end}); });
     } else {
-      AttendByTiles();
+      AttendUnevenly(threads);
     }
     return !masked_;
   }
@@ -139,37 +138,51 @@ class Heads {
     HWY_DYNAMIC_DISPATCH(SumHeadValues)(head, {0, p_.value_size});
   }
 
-  // Threads share the tiles of keys, then the heads, then the channels of values. Sums over keys
-  // stay whole, so that no bit depends on the number of threads.
-  void AttendByTiles() {
-    for (int64_t i = 0; i < size(); ++i) CopyQueries(At(i));
-    ParallelFor(size() * most_tiles_, kLeastPerThread / (kKeyTile * p_.head_size) + 1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end && !Interrupted(); ++i) {
-                    const FewQueriesHead head = At(i / most_tiles_);
-                    const int64_t tile = i % most_tiles_;
-                    if (tile < head.num_tiles) HWY_DYNAMIC_DISPATCH(ScoreHeadTile)(head, tile);
-                  }
-                });
-    ParallelFor(size(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) Weigh(At(i));
+  void AttendHeads(IndexRange heads) {
+    for (int64_t i = heads.begin; i < heads.end && !Interrupted(); ++i) AttendHead(i);
+  }
+
+  // Each thread takes the same number of heads. They share those that are left: the tiles of keys,
+  // then the heads, then the channels of values. Sums over keys stay whole, so that no bit depends
+  // on the number of threads.
+  void AttendUnevenly(int64_t threads) {
+    const int64_t whole = size() / threads * threads;
+    const int64_t left = size() - whole;
+    const int64_t tiles = left * most_tiles_;
+    for (int64_t i = whole; i < size(); ++i) CopyQueries(At(i));
+    ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
+      AttendHeads({whole * begin / threads, whole * end / threads});
+      ScoreTiles(whole, {tiles * begin / threads, tiles * end / threads});
+    });
+    ParallelFor(left, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) Weigh(At(whole + i));
     });
     // One range per thread: it reads whole rows of values but for the head that is cut.
     const int64_t parts = DivCeil(p_.value_size, kChannelsAtOnce);
-    ParallelFor(size() * parts, DivCeil(size() * parts, NumThreads()),
-                [&](int64_t begin, int64_t end) { SumParts(begin, end, parts); });
+    ParallelFor(left * parts, DivCeil(left * parts, threads), [&](int64_t begin, int64_t end) {
+      SumParts({whole * parts + begin, whole * parts + end}, parts);
+    });
   }
 
-  // Sums parts [begin, end) of the channels of all heads, `parts` per head.
-  void SumParts(int64_t begin, int64_t end, int64_t parts) {
-    while (begin < end && !Interrupted()) {
-      const int64_t head = begin / parts;
-      const int64_t until = std::min(end, (head + 1) * parts);
+  // Scores some tiles of the heads from `first` on, most_tiles_ per head.
+  void ScoreTiles(int64_t first, IndexRange tiles) {
+    for (int64_t i = tiles.begin; i < tiles.end && !Interrupted(); ++i) {
+      const FewQueriesHead head = At(first + i / most_tiles_);
+      const int64_t tile = i % most_tiles_;
+      if (tile < head.num_tiles) HWY_DYNAMIC_DISPATCH(ScoreHeadTile)(head, tile);
+    }
+  }
+
+  // Sums a range of the parts of the channels of all heads, `parts` per head.
+  void SumParts(IndexRange range, int64_t parts) {
+    while (range.begin < range.end && !Interrupted()) {
+      const int64_t head = range.begin / parts;
+      const int64_t until = std::min(range.end, (head + 1) * parts);
       const auto channel = [&](int64_t part) {
         return std::min((part - head * parts) * kChannelsAtOnce, p_.value_size);
       };
-      HWY_DYNAMIC_DISPATCH(SumHeadValues)(At(head), {channel(begin), channel(until)});
-      begin = until;
+      HWY_DYNAMIC_DISPATCH(SumHeadValues)(At(head), {channel(range.begin), channel(until)});
+      range.begin = until;
     }
   }
 

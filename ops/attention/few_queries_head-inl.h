@@ -170,9 +170,10 @@ inline bool WeighTiles(const FewQueriesHead& head) {
 // Adds `count` keys, weighted, to the sums of kRows rows, kLargestFewQueriesHead per row.
 template <size_t kRows>
 HWY_NOINLINE void AddTile(const float* weights, const CacheRows& values, size_t count,
-                          size_t channels, const float* factors, float* sums) {
+                          size_t channels, int64_t fetched, const float* factors, float* sums) {
   constexpr size_t kStride = kLargestFewQueriesHead;
-  constexpr size_t kMost = kChannelsAtOnce / kLanes;
+  constexpr size_t kMost = 4;
+  constexpr auto kAtOnce = static_cast<size_t>(kMost * kLanes);
   const FloatTag d;
   for (size_t r = 0; r < kRows; ++r) {
     const FloatVec factor = hn::LoadU(d, factors + r * kWidestVector);
@@ -183,11 +184,13 @@ HWY_NOINLINE void AddTile(const float* weights, const CacheRows& values, size_t 
   }
   size_t i = 0;
   const auto from = [&] { return CacheRows{values.data + i, values.stride, values.rows}; };
-  for (; i + kChannelsAtOnce <= channels; i += kChannelsAtOnce) {
-    AddWeightedValues<kRows, kMost>(weights, kKeyTile, from(), count, sums + i, kStride);
+  for (; i + kAtOnce <= channels; i += kAtOnce) {
+    AddWeightedValues<kRows, kMost>(weights, kKeyTile, from(), count, fetched, sums + i, kStride);
+    fetched = 0;
   }
   for (; i < channels; i += kLanes) {
-    AddWeightedValues<kRows, 1>(weights, kKeyTile, from(), count, sums + i, kStride);
+    AddWeightedValues<kRows, 1>(weights, kKeyTile, from(), count, fetched, sums + i, kStride);
+    fetched = 0;
   }
 }
 
@@ -209,8 +212,8 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
       const auto rows = std::min<int64_t>(block.rows - row, kRowsAtOnce);
       const auto function = rows == 1 ? &AddTile<1> : rows == 2 ? &AddTile<2> : &AddTile<3>;
       function(head.Scores(index) + row * kKeyTile, values, static_cast<size_t>(tile.keys),
-               static_cast<size_t>(channels.size()), head.Factors(index) + row * kWidestVector,
-               sums_of(row));
+               static_cast<size_t>(channels.size()), row == 0 ? channels.size() : 0,
+               head.Factors(index) + row * kWidestVector, sums_of(row));
     }
   }
   for (int64_t row = 0; row < block.rows; ++row) {

@@ -19,6 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // same chain of multiply-adds as in MultiplyRegisterTile.
 inline constexpr size_t kRowsAtOnce = 3;
 inline constexpr int64_t kFloatsPerLine = 16;
+// Rows are prefetched so many floats before they are read.
+inline constexpr int64_t kFloatsAhead = 1024;
 
 // Rows of a cache: `rows` of them may be read, `stride` floats apart.
 struct CacheRows {
@@ -27,10 +29,20 @@ struct CacheRows {
   int64_t rows;
 };
 
-// Prefetches a row of `size` floats.
-HWY_INLINE void FetchRow(const float* row, int64_t size) {
-  for (int64_t i = 0; i < size; i += kFloatsPerLine) hwy::Prefetch(row + i);
-}
+// Prefetches rows in their order, a few at a time.
+struct RowFetch {
+  CacheRows rows;
+  // Floats of a row, and the row that is next.
+  int64_t size;
+  int64_t next;
+
+  HWY_INLINE void FetchUntil(int64_t end) {
+    for (end = HWY_MIN(end, rows.rows); next < end; ++next) {
+      const float* const row = rows.data + next * rows.stride;
+      for (int64_t i = 0; i < size; i += kFloatsPerLine) hwy::Prefetch(row + i);
+    }
+  }
+};
 
 // scores[r * scores_stride + t] = q[r * ldq + ...] times `factor` times key t, for the next kGroups
 // vectors of keys. They are transposed in registers. Meanwhile the keys that follow are prefetched,
@@ -43,14 +55,15 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRo
   constexpr auto kKeys = static_cast<int64_t>(kGroups * kLanes);
   const FloatTag d;
   const FloatVec by = hn::Set(d, factor);
-  const int64_t fetched = HWY_MIN(keys.rows - kKeys, kKeys);
+  const int64_t ahead = HWY_MAX(kKeys, kFloatsAhead / size);
+  RowFetch fetch = {keys, size, ahead};
   int64_t stride = keys.stride;
   FloatVec sums[kRows][kGroups];
   HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) sums[r][g] = hn::Zero(d);
   }
   for (int64_t h = 0; h < size; h += 4) {
-    if (h / 4 < fetched) FetchRow(keys.data + (kKeys + h / 4) * keys.stride, size);
+    fetch.FetchUntil(ahead + (h + 4) * kKeys / size);
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) {
       FloatVec column[4];
       const float* from = keys.data + static_cast<int64_t>(g * kLanes) * stride + h;
@@ -75,11 +88,11 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRo
 }
 
 // sums[r * sums_stride + ...] += weights of `count` keys times their values, for kVectors vectors
-// of channels. The hardware prefetches values, which are read in their order.
+// of channels. Meanwhile the rows that follow are prefetched, `fetched` floats of each.
 template <size_t kRows, size_t kVectors>
 HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weights_stride,
-                                  const CacheRows& values, size_t count, float* HWY_RESTRICT sums,
-                                  size_t sums_stride) {
+                                  const CacheRows& values, size_t count, int64_t fetched,
+                                  float* HWY_RESTRICT sums, size_t sums_stride) {
   const FloatTag d;
   FloatVec sum[kRows][kVectors];
   HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
@@ -88,7 +101,10 @@ HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weig
     }
   }
   const float* from = values.data;
+  const int64_t ahead = fetched == 0 ? values.rows : kFloatsAhead / fetched;
+  RowFetch fetch = {values, fetched, ahead};
   for (size_t t = 0; t < count; ++t, from += values.stride) {
+    fetch.FetchUntil(ahead + static_cast<int64_t>(t) + 1);
     FloatVec factor[kRows];
     HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
       factor[r] = hn::Set(d, weights[r * weights_stride + t]);
