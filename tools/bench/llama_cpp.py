@@ -25,6 +25,8 @@ VERSION = "0.3.36"
 SOURCE = HOME / f"llama_cpp_python-{VERSION}/vendor/llama.cpp"
 PROGRAM = HOME / "build/bin/llama-bench"
 MODEL = HOME / "model.gguf"
+# GCC 12's _tile_loadconfig drops stores of the configuration that it loads, and llama.cpp crashes.
+COMPILERS = ("-DCMAKE_C_COMPILER=gcc-14", "-DCMAKE_CXX_COMPILER=g++-14")
 LEFT_OUT = ("TESTS", "EXAMPLES", "SERVER", "MTMD")
 # By the bits of the weights: the file type's number in GGUF, and the name of the quantization.
 FORMATS = {4: (2, "Q4_0"), 8: (7, "Q8_0"), 32: (0, "F32")}
@@ -48,6 +50,7 @@ def build() -> None:
     fetch()
     options = [f"-DLLAMA_BUILD_{part}=OFF" for part in LEFT_OUT]
     options += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DGGML_NATIVE=ON"]
+    options += COMPILERS
     folder = str(HOME / "build")
     subprocess.run(["cmake", "-S", str(SOURCE), "-B", folder, *options], check=True)
     subprocess.run(["cmake", "--build", folder, "--target", "llama-bench", "-j"], check=True)
