@@ -75,6 +75,18 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
   ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, factor, scores + t, kKeyTile);
 }
 
+// How many of `rows` are multiplied at once, and the function for them.
+inline int64_t RowsAtOnce(int64_t rows) {
+  return DivCeil(rows, DivCeil(rows, static_cast<int64_t>(kRowsAtOnce)));
+}
+template <size_t kRows = 1>
+auto ScoreFunction(int64_t rows) {
+  if constexpr (kRows < kRowsAtOnce) {
+    if (rows > static_cast<int64_t>(kRows)) return ScoreFunction<kRows + 1>(rows);
+  }
+  return &ScoreRows<kRows>;
+}
+
 // Some channels of k or of v, whose rows have `size` numbers, as floats or in fewer bits.
 struct CachePart {
   const float* floats;
@@ -112,10 +124,10 @@ inline void ScoreTile(const FewQueriesHead& head, int64_t index) {
   const CachePart k = {p.k, p.narrow.k, p.k_strides, p.head_size, {0, p.head_size}};
   const CacheRows keys = RowsOfTile(head, tile, k, copy);
   float* const scores = head.Scores(index);
-  for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
+  const int64_t at_once = RowsAtOnce(block.rows);
+  for (int64_t row = 0; row < block.rows; row += at_once) {
     const float* const q = head.scratch + head.layout.queries + row * p.head_size;
-    const auto rows = std::min<int64_t>(block.rows - row, kRowsAtOnce);
-    const auto function = rows == 1 ? &ScoreRows<1> : rows == 2 ? &ScoreRows<2> : &ScoreRows<3>;
+    const auto function = ScoreFunction(std::min(block.rows - row, at_once));
     function(q, keys, tile.keys, p.head_size, p.scale, scores + row * kKeyTile);
   }
   float buffer[kMaskScratch];
@@ -172,8 +184,9 @@ template <size_t kRows>
 HWY_NOINLINE void AddTile(const float* weights, const CacheRows& values, size_t count,
                           size_t channels, int64_t fetched, const float* factors, float* sums) {
   constexpr size_t kStride = kLargestFewQueriesHead;
-  constexpr size_t kMost = 4;
-  constexpr auto kAtOnce = static_cast<size_t>(kMost * kLanes);
+  // As many sums as there are registers for.
+  constexpr size_t kMost = kRows > 6 ? 3 : 4;
+  constexpr size_t kAtOnce = kMost * kLanes;
   const FloatTag d;
   for (size_t r = 0; r < kRows; ++r) {
     const FloatVec factor = hn::LoadU(d, factors + r * kWidestVector);
@@ -194,6 +207,14 @@ HWY_NOINLINE void AddTile(const float* weights, const CacheRows& values, size_t 
   }
 }
 
+template <size_t kRows = 1>
+auto AddFunction(int64_t rows) {
+  if constexpr (kRows < kRowsAtOnce) {
+    if (rows > static_cast<int64_t>(kRows)) return AddFunction<kRows + 1>(rows);
+  }
+  return &AddTile<kRows>;
+}
+
 // Sums the weighted values of some channels, and writes them to y.
 inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
   const AttentionProblem& p = head.problem;
@@ -208,9 +229,9 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
   for (int64_t index = 0; index < head.num_tiles; ++index) {
     const NeededTile& tile = head.tiles[index];
     const CacheRows values = RowsOfTile(head, tile, v, copy);
-    for (int64_t row = 0; row < block.rows; row += kRowsAtOnce) {
-      const auto rows = std::min<int64_t>(block.rows - row, kRowsAtOnce);
-      const auto function = rows == 1 ? &AddTile<1> : rows == 2 ? &AddTile<2> : &AddTile<3>;
+    const int64_t at_once = RowsAtOnce(block.rows);
+    for (int64_t row = 0; row < block.rows; row += at_once) {
+      const auto function = AddFunction(std::min(block.rows - row, at_once));
       function(head.Scores(index) + row * kKeyTile, values, static_cast<size_t>(tile.keys),
                static_cast<size_t>(channels.size()), row == 0 ? channels.size() : 0,
                head.Factors(index) + row * kWidestVector, sums_of(row));

@@ -16,8 +16,8 @@ namespace attnrun::ops::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Products of up to kRowsAtOnce rows with keys or values that come from memory. Each element is the
-// same chain of multiply-adds as in MultiplyRegisterTile.
-inline constexpr size_t kRowsAtOnce = 3;
+// same chain of multiply-adds as in MultiplyRegisterTile. AVX-512 has twice the registers.
+inline constexpr size_t kRowsAtOnce = HWY_CAP_GE512 ? 8 : 3;
 inline constexpr int64_t kFloatsPerLine = 16;
 // Rows are prefetched so many floats before they are read.
 inline constexpr int64_t kFloatsAhead = 1024;
@@ -59,7 +59,7 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRo
   RowFetch fetch = {keys, size, ahead};
   int64_t stride = keys.stride;
   FloatVec sums[kRows][kGroups];
-  HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) sums[r][g] = hn::Zero(d);
   }
   for (int64_t h = 0; h < size; h += 4) {
@@ -74,13 +74,13 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRo
       const float* element = q + h;
       asm volatile("" : "+r"(element) : : "memory");
       HWY_UNROLL(4) for (size_t i = 0; i < 4; ++i) {
-        HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+        HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
           sums[r][g] = hn::MulAdd(hn::Set(d, element[r * ldq + i]), column[i], sums[r][g]);
         }
       }
     }
   }
-  HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) {
       hn::StoreU(sums[r][g], d, scores + r * scores_stride + g * kLanes);
     }
@@ -95,7 +95,7 @@ HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weig
                                   float* HWY_RESTRICT sums, size_t sums_stride) {
   const FloatTag d;
   FloatVec sum[kRows][kVectors];
-  HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(4) for (size_t v = 0; v < kVectors; ++v) {
       sum[r][v] = hn::LoadU(d, sums + r * sums_stride + v * kLanes);
     }
@@ -106,17 +106,17 @@ HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weig
   for (size_t t = 0; t < count; ++t, from += values.stride) {
     fetch.FetchUntil(ahead + static_cast<int64_t>(t) + 1);
     FloatVec factor[kRows];
-    HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
       factor[r] = hn::Set(d, weights[r * weights_stride + t]);
     }
     HWY_UNROLL(4) for (size_t v = 0; v < kVectors; ++v) {
       const FloatVec value = hn::LoadU(d, from + v * kLanes);
-      HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+      HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
         sum[r][v] = hn::MulAdd(factor[r], value, sum[r][v]);
       }
     }
   }
-  HWY_UNROLL(4) for (size_t r = 0; r < kRows; ++r) {
+  HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(4) for (size_t v = 0; v < kVectors; ++v) {
       hn::StoreU(sum[r][v], d, sums + r * sums_stride + v * kLanes);
     }
