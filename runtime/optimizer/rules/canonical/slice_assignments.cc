@@ -12,7 +12,7 @@
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/analysis/positions.h"
+#include "optimizer/analysis/scattered_box.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
@@ -27,40 +27,18 @@ struct Assignment {
   Value* updates = nullptr;
 };
 
-// True if the numbers grow by one along this axis of theirs, and along no other.
-bool CountsAlong(const View& numbers, int along) {
-  for (int axis = 0; axis < numbers.rank(); ++axis) {
-    const ViewAxis& factors = numbers.axes()[axis];
-    if (factors.empty()) continue;
-    if (factors.size() > 1 || !factors[0].stride.is_constant(axis == along ? 1 : 0)) return false;
-  }
-  return true;
-}
-
 std::optional<Assignment> AssignmentOf(const Node& node, Facts& facts) {
-  if (AttributeOr<std::string>(node, "reduction", "none") != "none") return std::nullopt;
-  const auto indices = TuplePositionsOf(node.input(1), facts);
-  const std::vector<SymInt>* dims = facts.DimsOf(node.input(0));
-  const std::vector<SymInt>* updates = facts.DimsOf(node.input(2));
-  if (!indices.has_value() || dims == nullptr || updates == nullptr) return std::nullopt;
-  const int count = static_cast<int>(indices->size());
-  if (updates->size() != dims->size() || count > std::ssize(*dims)) return std::nullopt;
+  const auto box = ScatteredBox(node, facts);
+  if (!box.has_value() || box->size() > 1) return std::nullopt;
   Assignment assignment;
   assignment.updates = node.input(2);
-  std::vector<SymInt> written = *dims;
-  for (int axis = 0; axis < count; ++axis) {
-    const View& places = (*indices)[axis];
-    if (places.rank() != count || !CountsAlong(places, axis)) return std::nullopt;
-    if (places.offset().is_constant(0) && places.Extent(axis) == (*dims)[axis]) continue;
-    const auto start = places.offset().constant();
-    const auto length = places.Extent(axis).constant();
-    if (assignment.axis >= 0 || start.value_or(-1) < 0 || !length.has_value()) return std::nullopt;
-    assignment.axis = axis;
-    assignment.start = *start;
-    assignment.count = *length;
-    written[axis] = *length;
+  for (const AxisPart& part : *box) {
+    const auto count = part.count.constant();
+    if (!count.has_value()) return std::nullopt;
+    assignment.axis = part.axis;
+    assignment.start = *part.first.constant();
+    assignment.count = *count;
   }
-  if (written != *updates) return std::nullopt;
   return assignment;
 }
 
