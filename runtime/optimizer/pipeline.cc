@@ -18,8 +18,9 @@ extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, k
 extern const Rule kChannelsLast;
 extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
     kPooledMeans;
-extern const Rule kRegionSums, kRowFactors, kStackedProducts, kJoinedProducts, kAttention,
-    kMissingSoftmax, kStandardAttention, kAttentionOperands, kAttentionMask;
+extern const Rule kRegionSums, kRowFactors, kStackedProducts, kJoinedBiases, kJoinedKeys,
+    kJoinedValues, kJoinedProducts, kAttention, kMissingSoftmax, kStandardAttention,
+    kAttentionOperands, kAttentionMask;
 extern const Rule kNeededRows;
 extern const Rule kQkvProjection, kSiblingProjection, kAttentionHeads;
 extern const Rule kHeadOperators;
@@ -55,8 +56,9 @@ const std::vector<Phase>& StandardPhases() {
       {"experts", {&kAddedRows, &kExperts, &kStackedExperts, &kGatheredExperts}},
       // Finds a Softmax between two products.
       {"attention",
-       {&kRegionSums, &kRowFactors, &kStackedProducts, &kJoinedProducts, &kAttention,
-        &kMissingSoftmax, &kStandardAttention, &kAttentionOperands, &kAttentionMask}},
+       {&kRegionSums, &kRowFactors, &kStackedProducts, &kJoinedBiases, &kJoinedKeys, &kJoinedValues,
+        &kJoinedProducts, &kAttention, &kMissingSoftmax, &kStandardAttention, &kAttentionOperands,
+        &kAttentionMask}},
       // Runs before projections merge: the graph may need fewer rows of Q than of K and V.
       {"rows", {&kNeededRows}},
       // Merges products that share their input.

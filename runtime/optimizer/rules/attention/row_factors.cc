@@ -63,14 +63,7 @@ bool MayBeMask(Value* factor, Facts& facts) {
 
 // The product of these operands in place of the found one, with what follows it on the way.
 Value* Rebuilt(const Source& product, const std::vector<Value*>& operands, Patch& patch) {
-  Value* result = patch.Op("MatMul", operands, {}, product.node->name());
-  for (auto node = product.way.rbegin(); node != product.way.rend(); ++node) {
-    double factor = 1;
-    std::vector<Value*> inputs = (*node)->inputs();
-    *absl::c_find(inputs, PassedOperand(**node, factor)) = result;
-    result = patch.Again(**node, inputs, (*node)->attributes())[0];
-  }
-  return result;
+  return Repeated(product, patch.Op("MatMul", operands, {}, product.node->name()), patch);
 }
 
 // The factor of the scores with axes that broadcast to the product; null if it does not fit.

@@ -54,6 +54,16 @@ Value* PassedOperand(const Node& node, double& factor) {
   return scaled;
 }
 
+Value* Repeated(const Source& source, Value* value, Patch& patch) {
+  for (auto node = source.way.rbegin(); node != source.way.rend() && patch.status().ok(); ++node) {
+    double factor = 1;
+    std::vector<Value*> inputs = (*node)->inputs();
+    *absl::c_find(inputs, PassedOperand(**node, factor)) = value;
+    value = patch.Again(**node, inputs, (*node)->attributes())[0];
+  }
+  return value;
+}
+
 bool IsMatMulOfComputed(const Node& node) {
   return IsOp(&node, "MatMul") && !node.input(0)->is_constant() && !node.input(1)->is_constant();
 }
@@ -63,7 +73,9 @@ bool LeadsToSoftmax(const Value& scores) {
   for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {
     const Node* node = value->consumers()[0];
     if (IsOp(node, "Softmax")) return true;
-    const bool passes = ops::TraitsOf(*node).elementwise || MovesElements(*node);
+    // Parts of scores that are put together may become one product.
+    const bool passes =
+        ops::TraitsOf(*node).elementwise || MovesElements(*node) || IsOp(node, "Concat");
     if (!passes || node->output(0) == nullptr) return false;
     value = node->output(0);
   }

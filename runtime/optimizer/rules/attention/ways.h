@@ -7,7 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "optimizer/analysis/view.h"
-#include "optimizer/rewrite/context.h"
+#include "optimizer/rewrite/patch.h"
 
 namespace attnrun::opt {
 
@@ -33,6 +33,9 @@ std::optional<Source> FindSource(Value* value, RuleContext& context,
 // The operand that a node of a way passes on; null for other nodes. Multiplies `factor` by the
 // node's.
 Value* PassedOperand(const Node& node, double& factor);
+
+// The value in place of what the source computes, with what follows it on the way.
+Value* Repeated(const Source& source, Value* value, Patch& patch);
 
 // True for a product of two computed values.
 bool IsMatMulOfComputed(const Node& node);
