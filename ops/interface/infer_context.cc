@@ -78,6 +78,27 @@ bool IsShortfall(const SymInt& number) {
   });
 }
 
+// A number that this is never below: n * (x / n), rounded down, is at least x - (n - 1), and
+// subtracts at most x. So 8 * ((s + 7) / 8), the length of s padded to blocks of 8, is at least s.
+SymInt WithoutQuotients(const SymInt& number) {
+  SymInt least;
+  for (const SymInt& term : number.Terms()) {
+    const int64_t coefficient = term.coefficient();
+    const SymInt symbols = SymInt::DivideExactly(term, coefficient).value_or(term);
+    auto quotient = symbols.OperandsOf("floordiv");
+    // This is rounded towards 0, which differs for negative numbers.
+    if (!quotient.has_value()) quotient = symbols.OperandsOf("div");
+    const int64_t by = quotient.has_value() ? quotient->second.constant().value_or(0) : 0;
+    if (by <= 0 || coefficient % by != 0 || !quotient->first.IsNeverNegative()) {
+      least = least + term;
+    } else {
+      const SymInt rest(coefficient > 0 ? by - 1 : 0);
+      least = least + SymInt(coefficient / by) * (quotient->first - rest);
+    }
+  }
+  return least;
+}
+
 // The number in terms of how far symbols lie above their least values, which `extents` tell: for
 // p - 1 and q - 1, the number p*q - 1 is p'*q' + p' + q'.
 SymInt AboveLeast(SymInt number, absl::Span<const SymInt> extents) {
@@ -114,6 +135,7 @@ bool KnownInputs::IsNeverNegative(const SymInt& number) const {
   // Subtracts the extent twice, too: a table of distances has 2*seq - 1 rows, which is at least 0
   // if seq - 1 is.
   return number.IsNeverNegative() || IsShortfall(number) ||
+         WithoutQuotients(number).IsNeverNegative() ||
          absl::c_any_of(extents_,
                         [&](const SymInt& extent) {
                           return SymInt::IsAtLeast(number, extent) ||

@@ -131,6 +131,28 @@ TEST(FactsTest, ThereIsAtLeastOneWindow) {
 
 // The operands have equal extents or an extent of 1, so the sum keeps its extent when it is
 // combined with either operand again.
+// Windows of 8 need a length that they divide: x is padded to the next, or cut to the one before.
+// The padding is cut off behind them.
+TEST(FactsTest, APaddedLengthReachesAtLeastAsFar) {
+  GraphBuilder b;
+  Value* x = b.Input("x", DataType::kFloat, {"seq", 4});
+  Value* length = b.Op("Shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+  Value* eight = Vector(b, {8});
+  Value* rest = b.Op("Mod", {length, eight});
+  Value* pads = b.Op("Concat", {Vector(b, {0, 0}), b.Op("Sub", {eight, rest}), Vector(b, {0})},
+                     {{"axis", int64_t{0}}});
+  Value* padded = b.Op("Pad", {x, pads});
+  Value* axis = Vector(b, {0});
+  Value* back = b.Op("Slice", {padded, axis, length, axis});
+  Value* cut = b.Op("Slice", {x, axis, b.Op("Sub", {length, rest}), axis});
+  b.Output(back).Output(cut);
+  const std::unique_ptr<Graph> graph = b.Build().value();
+  opt::Facts facts(*graph);
+  const SymInt seq = SymInt::Symbol("seq");
+  EXPECT_EQ(facts.DimsOf(back)->at(0), seq);
+  EXPECT_EQ(facts.DimsOf(cut)->at(0), SymInt(8) * SymInt::FloorQuotient(seq, 8));
+}
+
 TEST(FactsTest, BroadcastingAgainWithAnOperandChangesNoExtent) {
   GraphBuilder b;
   Value* x = b.Input("x", DataType::kFloat, {"a"});
