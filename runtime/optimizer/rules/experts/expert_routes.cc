@@ -127,6 +127,18 @@ bool IsFlatPlace(Value* value, int64_t k, const ExpertTokens& tokens, Facts& fac
   return false;
 }
 
+// True for Where(x == count, c, x) that puts a number below `count` in the place of the one above.
+// Zaya has an expert more than it has weights, which skips the token.
+bool AreBelowBut(const Node& where, int64_t count, Facts& facts) {
+  const Node* equal = ProducerOf(where.input(0), "Equal");
+  const Value* numbers = where.input(2);
+  const double other = ScalarOf(where.input(1)).value_or(-1);
+  if (other < 0 || other >= static_cast<double>(count)) return false;
+  const bool replaces = equal != nullptr && equal->input(0) == numbers &&
+                        ScalarOf(equal->input(1)) == static_cast<double>(count);
+  return AreBelow(numbers, replaces ? count + 1 : count, facts);
+}
+
 }  // namespace
 
 std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
@@ -189,6 +201,7 @@ std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
 bool AreBelow(const Value* numbers, int64_t count, Facts& facts) {
   while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
   const Node* node = numbers->producer();
+  if (IsOp(node, "Where")) return AreBelowBut(*node, count, facts);
   if (IsOp(node, "Concat")) {
     return absl::c_all_of(node->inputs(),
                           [&](const Value* part) { return AreBelow(part, count, facts); });

@@ -34,7 +34,7 @@ inline constexpr char kNumbersBeyond[] = "the numbers of experts may be beyond t
 inline constexpr char kChosenTwice[] = "a token may choose an expert twice";
 
 // True if the elements are numbers from 0 to `count` - 1: places of a TopK or an ArgMax, or of
-// several.
+// several, also where `count` itself was replaced by another.
 bool AreBelow(const Value* numbers, int64_t count, Facts& facts);
 
 // True if no row of the numbers [T, k] has one twice: a TopK chose them.

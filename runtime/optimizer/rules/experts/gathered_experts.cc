@@ -12,6 +12,8 @@
 //     Mul (weights [T k, 1])
 //      |
 //   [T, k, H] -> ReduceSum over k
+//
+// PyTorch widens halves before it adds them up.
 
 #include <algorithm>
 #include <optional>
@@ -71,11 +73,21 @@ Value* RepeatedTokens(Value* rows, const RouteCounts& routes, int64_t hidden, Fa
   return nullptr;
 }
 
+// The halves that a Cast widens to floats; other values as they are.
+Value* BeforeWidening(Value* value, Facts& facts) {
+  const Node* cast = ProducerOf(value, "Cast");
+  if (cast == nullptr || facts.TypeOf(value) != DataType::kFloat) return value;
+  const DataType from = facts.TypeOf(cast->input(0));
+  const bool widens = from == DataType::kFloat16 || from == DataType::kBfloat16;
+  return widens ? InOrder(cast->input(0)) : value;
+}
+
 bool FuseGatheredExperts(RuleContext& context, Node* sum, Patch& patch) {
   Facts& facts = context.facts;
   const auto routes = CountsSummedBy(*sum, facts);
   if (!routes.has_value()) return false;
-  for (const auto& [rows, weights] : ScalingsOf(ProducerOf(InOrder(sum->input(0)), "Mul"))) {
+  Value* results = BeforeWidening(InOrder(sum->input(0)), facts);
+  for (const auto& [rows, weights] : ScalingsOf(ProducerOf(results, "Mul"))) {
     if (!AreWeightsOf(weights, rows, facts)) continue;
     const auto match = MatchGatheredExperts(rows, facts);
     if (!match.has_value()) continue;
@@ -97,6 +109,10 @@ bool FuseGatheredExperts(RuleContext& context, Node* sum, Patch& patch) {
     for (int64_t i = 0; i < experts; ++i) AppendLayers(patch, *match, i, inputs);
     while (inputs.back() == nullptr) inputs.pop_back();
     Value* y = patch.Op("attnrun::Experts", inputs, match->attributes, sum->name());
+    const DataType type = facts.TypeOf(sum->output(0));
+    if (type != facts.TypeOf(results)) {
+      y = patch.Op("Cast", {y}, {{"to", static_cast<int64_t>(type)}});
+    }
     y = ReshapeTo(patch, facts, y, *facts.DimsOf(sum->output(0)), {x});
     return y != nullptr && patch.Substitute(sum, y);
   }

@@ -39,6 +39,12 @@ struct Spelling {
   bool tiled = false;
   // The second layer has the expert of another route.
   bool crossed = false;
+  // One number more than there are experts stands for none: it is replaced by 0 with a weight of 0,
+  // where it is `skipped`.
+  bool skips = false;
+  int64_t skipped = kExperts;
+  // All are halves, which are widened before they are added up.
+  bool halves = false;
 };
 
 class Mixture {
@@ -46,10 +52,15 @@ class Mixture {
   Mixture(GraphBuilder& b, const Spelling& spelling) : b_(b), s_(spelling) {}
 
   void Write() {
-    Value* x =
-        Shaped(b_, b_.Input("x", DataType::kFloat, {"batch", "seq", kHidden}), {-1, kHidden});
-    Value* router = b_.Op("MatMul", {x, Random({kHidden, kExperts})});
-    const auto top = b_.Ops("TopK", 2, {b_.Op("Softmax", {router}), Vector(b_, {2})});
+    Value* x = Shaped(b_, Typed(b_.Input("x", DataType::kFloat, {"batch", "seq", kHidden})),
+                      {-1, kHidden});
+    Value* router = b_.Op("MatMul", {x, Random({kHidden, kExperts + (s_.skips ? 1 : 0)})});
+    auto top = b_.Ops("TopK", 2, {b_.Op("Softmax", {router}), Vector(b_, {2})});
+    if (s_.skips) {
+      Value* skipped = b_.Op("Equal", {top[1], Scalar(b_, s_.skipped)});
+      top = {b_.Op("Where", {skipped, Typed(Number(b_, 0)), top[0]}),
+             b_.Op("Where", {skipped, Scalar(b_, 0), top[1]})};
+    }
     numbers_ = Shaped(b_, top[1], {-1});
     if (s_.best_and_worst) numbers_ = Shaped(b_, BestAndWorst(router), {-1});
     if (s_.hashed) numbers_ = b_.Op("Mod", {numbers_, Scalar(b_, kExperts)});
@@ -59,8 +70,9 @@ class Mixture {
       numbers_ = Shaped(b_, Transposed(b_, Shaped(b_, numbers_, {-1, 2}), {1, 0}), {-1});
     Value* weights = b_.Op("Unsqueeze", {Shaped(b_, top[0], {-1}), Vector(b_, {-1})});
     Value* results = b_.Op("Mul", {Layer(inner, kInner, kHidden), weights});
-    b_.Output(b_.Op("ReduceSum", {Shaped(b_, results, {-1, 2, kHidden}), Vector(b_, {1})},
-                    {{"keepdims", int64_t{0}}}));
+    results = Shaped(b_, results, {-1, 2, kHidden});
+    if (s_.halves) results = Cast(results, DataType::kFloat);
+    b_.Output(b_.Op("ReduceSum", {results, Vector(b_, {1})}, {{"keepdims", int64_t{0}}}));
   }
 
  private:
@@ -72,8 +84,13 @@ class Mixture {
   }
 
   Value* Random(const std::vector<int64_t>& shape) {
-    return b_.Constant("w", RandomFloats(shape, generator_, 0.4F));
+    return Typed(b_.Constant("w", RandomFloats(shape, generator_, 0.4F)));
   }
+
+  Value* Cast(Value* x, DataType type) {
+    return b_.Op("Cast", {x}, {{"to", static_cast<int64_t>(type)}});
+  }
+  Value* Typed(Value* x) { return s_.halves ? Cast(x, DataType::kFloat16) : x; }
 
   Value* Repeated(Value* x) {
     Value* wide = b_.Op("Unsqueeze", {x, Vector(b_, {1})});
@@ -128,7 +145,7 @@ TEST(GatheredExpertsTest, BecomeOneOperator) {
   for (const Spelling& spelling :
        {Spelling{}, Spelling{.weights_first = false}, Spelling{.biases = true},
         Spelling{.weights_first = false, .biases = true}, Spelling{.three_layers = true},
-        Spelling{.limited = true}, Spelling{.best_and_worst = true},
+        Spelling{.limited = true}, Spelling{.best_and_worst = true}, Spelling{.skips = true},
         Spelling{.weights_first = false, .biases = true, .three_layers = true}}) {
     SCOPED_TRACE(::testing::Message() << spelling.weights_first << spelling.biases);
     OptimizerTester test = Mixed(spelling);
@@ -139,6 +156,21 @@ TEST(GatheredExpertsTest, BecomeOneOperator) {
     test.Dim("batch", 1).Dim("seq", 1).ExpectSameResults(kTolerance);
     test.Dim("seq", 0).ExpectSameResults(kTolerance);
   }
+}
+
+TEST(GatheredExpertsTest, HalvesAreWidenedForTheSum) {
+  OptimizerTester test = Mixed({.halves = true});
+  EXPECT_EQ(test.Count("attnrun.Experts"), 1) << test.Ops();
+  EXPECT_EQ(test.Count("MatMul") + test.Count("GatherND"), 0) << test.Ops();
+  // Each result of a layer is rounded to 11 bits.
+  test.Dim("batch", 2).Dim("seq", 12).ExpectSameResults(0x1p-8);
+}
+
+// The number that has no weights must be the one that is replaced.
+TEST(GatheredExpertsTest, NumbersBeyondTheWeightsStay) {
+  OptimizerTester test = Mixed({.skips = true, .skipped = kExperts - 1});
+  EXPECT_EQ(test.Count("attnrun.Experts"), 0) << test.Ops();
+  EXPECT_THAT(test.Misses("experts"), Contains(HasSubstr("may be beyond those that it adds")));
 }
 
 TEST(GatheredExpertsTest, OthersStay) {
