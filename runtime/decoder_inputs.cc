@@ -8,12 +8,13 @@
 #include "core/elements.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "generation/prompt_mask.h"
 
 namespace attnrun {
 namespace {
 
-// Consecutive positions in the shape that is declared: [S], [B, S], or [3, B, S] for models whose
-// images have rows and columns.
+// The positions of the ids in the shape that is declared: [S], [B, S], or [3, B, S] for models
+// whose images have rows and columns.
 absl::StatusOr<Tensor> Positions(const ValueInfo& info, const DecoderStep& step) {
   const auto length = static_cast<int64_t>(step.ids[0].size());
   const int rank = info.shape.has_value() ? static_cast<int>(info.shape->size()) : 2;
@@ -21,8 +22,9 @@ absl::StatusOr<Tensor> Positions(const ValueInfo& info, const DecoderStep& step)
   if (rank >= 2) shape.insert(shape.begin(), static_cast<int64_t>(step.ids.size()));
   if (rank >= 3) shape.insert(shape.begin(), 3);
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
+  const std::vector<int64_t> of_row = gen::MaskedPositions(step.past, length, step.mask);
   std::vector<int64_t> positions(count);
-  for (int64_t i = 0; i < count; ++i) positions[i] = step.past + i % length;
+  for (int64_t i = 0; i < count; ++i) positions[i] = of_row[i % length];
   return FromInts(info.type, shape, positions);
 }
 
@@ -42,10 +44,14 @@ absl::StatusOr<std::optional<Tensor>> Make(const ValueInfo& info, const DecoderS
     return IdTensor(info.type, step.ids);
   }
   if (name == "attention_mask" || name == "decoder_attention_mask") {
-    return FilledTensor(info.type, {rows, total}, 1);
+    return MaskTensor(info.type, rows, total, step.mask);
   }
-  if (name == "position_ids" || name == "decoder_position_ids" || name == "cache_position") {
-    return Positions(info, step);
+  if (name == "position_ids" || name == "decoder_position_ids") return Positions(info, step);
+  if (name == "cache_position") {
+    // Places in the cache count hidden ids, too.
+    DecoderStep all = step;
+    all.mask = {};
+    return Positions(info, all);
   }
   if (name == "token_type_ids") return FilledTensor(info.type, {rows, length}, 0);
   if (name == "use_cache_branch") return FilledTensor(info.type, {1}, step.past > 0 ? 1 : 0);
@@ -71,6 +77,15 @@ absl::StatusOr<Tensor> IdTensor(DataType type, absl::Span<const TokenIds> ids) {
 absl::StatusOr<Tensor> FilledTensor(DataType type, absl::Span<const int64_t> shape, double value) {
   ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
   return FromDoubles(type, shape, std::vector<double>(count, value));
+}
+
+absl::StatusOr<Tensor> MaskTensor(DataType type, int64_t rows, int64_t length,
+                                  absl::Span<const uint8_t> mask) {
+  const Shape shape = {rows, length};
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
+  std::vector<int64_t> values(count);
+  for (int64_t i = 0; i < count; ++i) values[i] = gen::IsSeen(mask, i % length) ? 1 : 0;
+  return FromInts(type, shape, values);
 }
 
 absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,

@@ -22,10 +22,12 @@ struct DecoderStep {
   int64_t past = 0;
   // The last positions whose logits are wanted.
   int64_t positions = 1;
+  // Tells for each row which of its first ids are hidden; see gen::PromptMask.
+  absl::Span<const uint8_t> mask = {};
 };
 
-// The inputs of a step by the names that exporters give them: ids, masks that hide nothing,
-// positions and switches. `given` has inputs that are known, such as what an encoder made, and
+// The inputs of a step by the names that exporters give them: ids, masks, positions and
+// switches. `given` has inputs that are known, such as what an encoder made, and
 // `carried` the names of those that a state holds. kUnimplemented for an input of another name.
 absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
                                         const HashSet<std::string>& carried, const TensorMap& given,
@@ -33,6 +35,10 @@ absl::StatusOr<TensorMap> DecoderInputs(const std::vector<ValueInfo>& declared,
 
 // The ids as a tensor [rows, length].
 absl::StatusOr<Tensor> IdTensor(DataType type, absl::Span<const TokenIds> ids);
+
+// The first `length` elements of a gen::PromptMask as a tensor [rows, length].
+absl::StatusOr<Tensor> MaskTensor(DataType type, int64_t rows, int64_t length,
+                                  absl::Span<const uint8_t> mask);
 
 // A tensor with each element `value`.
 absl::StatusOr<Tensor> FilledTensor(DataType type, absl::Span<const int64_t> shape, double value);

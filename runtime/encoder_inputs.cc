@@ -7,8 +7,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/elements.h"
 #include "core/status.h"
 #include "decoder_inputs.h"
+#include "generation/prompt_mask.h"
 
 namespace attnrun {
 namespace {
@@ -29,8 +31,25 @@ std::optional<int64_t> ExtentOf(const Dim& dim, const std::vector<ValueInfo>& de
   return extent;
 }
 
-// Adds a mask of ones as long as the other inputs. False if they do not tell how long it is.
-bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared, TensorMap& inputs) {
+absl::StatusOr<gen::PromptMask> MaskOfText(const Tensor& text, const GenerationConfig& config) {
+  ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, text.Dense());
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, ToInts(dense));
+  return gen::MaskOfPads(ids, config);
+}
+
+// Adds a mask as long as the other inputs, of ones but for pads. False if they do not tell how long
+// it is.
+bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared,
+             const GenerationConfig& config, TensorMap& inputs) {
+  const auto text = inputs.find("input_ids");
+  if (text != inputs.end() && text->second.rank() == 2 && text->second.dim(0) == 1) {
+    const absl::StatusOr<gen::PromptMask> seen = MaskOfText(text->second, config);
+    if (!seen.ok()) return false;
+    absl::StatusOr<Tensor> made = MaskTensor(mask.type, 1, text->second.dim(1), *seen);
+    if (!made.ok()) return false;
+    inputs[mask.name] = *std::move(made);
+    return true;
+  }
   Shape shape;
   for (const Dim& dim : mask.shape.value_or(std::vector<Dim>())) {
     const std::optional<int64_t> extent = ExtentOf(dim, declared, inputs);
@@ -46,14 +65,14 @@ bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared, Tens
 }  // namespace
 
 absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, const TokenIds& ids,
-                                        const TensorMap& given) {
+                                        const TensorMap& given, const GenerationConfig& config) {
   TensorMap inputs = given;
   bool reads_ids = false;
   const auto length = static_cast<int64_t>(ids.size());
   for (const ValueInfo& info : declared) {
     if (inputs.count(info.name) > 0 || info.has_default) continue;
     if (ids.empty()) {
-      if (info.name == "attention_mask" && AddMask(info, declared, inputs)) continue;
+      if (info.name == "attention_mask" && AddMask(info, declared, config, inputs)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("the encoder's input '", info.name, "', ", TypeAndShape(info),
                        info.name == "input_ids" ? ", needs the ids of a text" : ", is missing"));
@@ -62,7 +81,8 @@ absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, 
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], IdTensor(info.type, {ids}));
       reads_ids = true;
     } else if (info.name == "attention_mask") {
-      ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 1));
+      ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name],
+                               MaskTensor(info.type, 1, length, gen::MaskOfPads(ids, config)));
     } else if (info.name == "token_type_ids") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], FilledTensor(info.type, {1, length}, 0));
     }

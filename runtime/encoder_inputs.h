@@ -12,10 +12,10 @@
 namespace attnrun {
 
 // The inputs of an encoder by the names that exporters give them: `given`, the ids of a text, and a
-// mask that hides nothing, as long as these. kInvalidArgument for a declared input that does not
-// follow from them, and for ids that no input takes.
+// mask as long as these that hides the text's pads (see gen::MaskOfPads). kInvalidArgument for a
+// declared input that does not follow from them, and for ids that no input takes.
 absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, const TokenIds& ids,
-                                        const TensorMap& given);
+                                        const TensorMap& given, const GenerationConfig& config);
 
 }  // namespace attnrun
 

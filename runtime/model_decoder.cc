@@ -138,9 +138,9 @@ absl::Status CheckCausal(const ModelSessions& sessions) {
 }
 
 absl::StatusOr<std::unique_ptr<gen::Row>> ModelDecoder::NewRow(const TensorMap& given,
-                                                               int64_t capacity,
-                                                               bool use_cache) const {
-  return ModelRow::Make(sessions_, given, capacity, use_cache);
+                                                               int64_t capacity, bool use_cache,
+                                                               gen::PromptMask mask) const {
+  return ModelRow::Make(sessions_, given, capacity, use_cache, std::move(mask));
 }
 
 absl::StatusOr<std::vector<gen::Logits>> ModelDecoder::Read(absl::Span<const gen::Reading> readings,

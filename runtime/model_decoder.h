@@ -25,9 +25,10 @@ class ModelDecoder : public gen::Decoder {
   explicit ModelDecoder(const ModelSessions& sessions) : sessions_(sessions) {}
 
   // A row that has read nothing, with memory for `capacity` ids. `given` has the inputs that an
-  // encoder made. Without `use_cache` each step of the row reads all ids anew.
+  // encoder made. Without `use_cache` each step of the row reads all ids anew. `mask` is that of
+  // the ids that it reads.
   absl::StatusOr<std::unique_ptr<gen::Row>> NewRow(const TensorMap& given, int64_t capacity,
-                                                   bool use_cache) const;
+                                                   bool use_cache, gen::PromptMask mask = {}) const;
 
   // All rows must be of this decoder.
   absl::StatusOr<std::vector<gen::Logits>> Read(absl::Span<const gen::Reading> readings,

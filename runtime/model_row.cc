@@ -25,11 +25,11 @@ absl::StatusOr<State> NewState(const DecoderSession& session, const TensorMap& g
 
 absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Make(const ModelSessions& sessions,
                                                          const TensorMap& given, int64_t capacity,
-                                                         bool use_cache) {
+                                                         bool use_cache, gen::PromptMask mask) {
   const DecoderSession& first = sessions.decoder;
   ATTNRUN_ASSIGN_OR_RETURN(State state, NewState(first, given, capacity));
   return std::unique_ptr<ModelRow>(
-      new ModelRow(sessions, first, given, capacity, use_cache, std::move(state)));
+      new ModelRow(sessions, first, given, capacity, use_cache, std::move(mask), std::move(state)));
 }
 
 bool ModelRow::can_rewind() const { return !has_cache() || current_->can_rewind; }
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<ModelRow>> ModelRow::Copy(int64_t length, int64_t
                                                               : state_.Clone();
   ATTNRUN_ASSIGN_OR_RETURN(State state, std::move(copied));
   std::unique_ptr<ModelRow> clone(
-      new ModelRow(sessions_, *current_, given_, capacity, use_cache_, std::move(state)));
+      new ModelRow(sessions_, *current_, given_, capacity, use_cache_, mask_, std::move(state)));
   clone->ids_.assign(ids_.begin(), ids_.begin() + length);
   return clone;
 }
@@ -69,7 +69,7 @@ absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t po
     read.insert(read.begin(), ids_.begin(), ids_.end());
   }
   const auto past = static_cast<int64_t>(ids_.size() + ids.size() - read.size());
-  const DecoderStep step{absl::MakeConstSpan(&read, 1), past, positions};
+  const DecoderStep step{absl::MakeConstSpan(&read, 1), past, positions, mask_};
   TensorMap given = given_;
   if (sessions_.embed_tokens.has_value() && HasInput(current_->session, "inputs_embeds")) {
     ATTNRUN_RETURN_IF_ERROR(Embed(step, options, given));

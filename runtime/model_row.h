@@ -15,6 +15,7 @@
 #include "attnrun/tensor.h"
 #include "decoder_inputs.h"
 #include "generation/decoder.h"
+#include "generation/prompt_mask.h"
 #include "model_sessions.h"
 
 namespace attnrun {
@@ -24,7 +25,7 @@ class ModelRow : public gen::Row {
  public:
   static absl::StatusOr<std::unique_ptr<ModelRow>> Make(const ModelSessions& sessions,
                                                         const TensorMap& given, int64_t capacity,
-                                                        bool use_cache);
+                                                        bool use_cache, gen::PromptMask mask = {});
 
   const TokenIds& ids() const override { return ids_; }
   // Where each step needs the state of the one before, it cannot be done without.
@@ -55,10 +56,11 @@ class ModelRow : public gen::Row {
 
  private:
   ModelRow(const ModelSessions& sessions, const DecoderSession& current, TensorMap given,
-           int64_t capacity, bool use_cache, State state)
+           int64_t capacity, bool use_cache, gen::PromptMask mask, State state)
       : sessions_(sessions),
         current_(&current),
         use_cache_(use_cache),
+        mask_(std::move(mask)),
         given_(std::move(given)),
         capacity_(capacity),
         state_(std::move(state)) {}
@@ -70,6 +72,7 @@ class ModelRow : public gen::Row {
   const ModelSessions& sessions_;
   const DecoderSession* current_;
   const bool use_cache_;
+  const gen::PromptMask mask_;
   // Inputs that stay the same.
   TensorMap given_;
   int64_t capacity_;

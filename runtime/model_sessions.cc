@@ -15,15 +15,21 @@ namespace attnrun {
 namespace {
 
 // The output with logits for each position, of which only the last count.
-absl::StatusOr<std::vector<std::string>> PositionedLogits(const std::string& path,
-                                                          const Limits& limits) {
-  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo model, InspectModel(path, limits));
+std::vector<std::string> PositionedLogits(const ModelInfo& model) {
   std::vector<std::string> names;
   for (const ValueInfo& info : model.outputs) {
     const bool positioned = info.shape.has_value() && info.shape->size() == 3;
     if (info.name == "logits" && positioned) names.push_back(info.name);
   }
   return names;
+}
+
+// True if the model has an attention mask that hides ids. GroupQueryAttention, as
+// onnxruntime-genai's builder writes it, takes no more than the sum of the mask.
+bool MasksIds(const ModelInfo& model) {
+  return !model.op_counts.contains("com.microsoft.GroupQueryAttention") &&
+         absl::c_any_of(model.inputs,
+                        [](const ValueInfo& info) { return info.name == "attention_mask"; });
 }
 
 // True if the encoder reads features, of which it may make fewer states, and a mask. Exporters give
@@ -128,7 +134,8 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
   SessionOptions last = options;
   // The same for all of a model's decoders, so that it does not matter which of them computes what.
   last.few_rows = true;
-  ATTNRUN_ASSIGN_OR_RETURN(last.last_positions_of, PositionedLogits(path, options.limits));
+  ATTNRUN_ASSIGN_OR_RETURN(const ModelInfo model, InspectModel(path, options.limits));
+  last.last_positions_of = PositionedLogits(model);
   ATTNRUN_ASSIGN_OR_RETURN(Session session, Session::Load(path, last));
   DecoderSession decoder{std::move(session), {}, ""};
   HashSet<std::string> carried;
@@ -142,6 +149,7 @@ absl::StatusOr<DecoderSession> DecoderSession::Load(const std::string& path,
     }
     if (value.kind == StateKind::kReplaced) decoder.starts_with_state = true;
   }
+  decoder.masks_ids = MasksIds(model);
   decoder.reads_prompt_whole = DependsOnCut(decoder.session);
   if (TakesOneId(decoder.session) && !decoder.carried.empty()) {
     decoder.starts_with_state = true;

@@ -43,6 +43,8 @@ struct DecoderSession {
   int64_t vocabulary = -1;
   // True if what it computes of an id may depend on the ids that it reads together with it.
   bool reads_prompt_whole = false;
+  // True if its attention mask can hide ids.
+  bool masks_ids = false;
   // If it gives for several ids behind others the bits that it gives for one after another.
   // Exporters trace a graph that only goes on with one id: it may lack the mask, or the positions,
   // of several, or the steps of a recurrent state. Without a cache nobody asks.
