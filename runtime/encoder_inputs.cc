@@ -41,24 +41,21 @@ absl::StatusOr<gen::PromptMask> MaskOfText(const Tensor& text, const GenerationC
 // it is.
 bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared,
              const GenerationConfig& config, TensorMap& inputs) {
-  const auto text = inputs.find("input_ids");
-  if (text != inputs.end() && text->second.rank() == 2 && text->second.dim(0) == 1) {
-    const absl::StatusOr<gen::PromptMask> seen = MaskOfText(text->second, config);
-    if (!seen.ok()) return false;
-    absl::StatusOr<Tensor> made = MaskTensor(mask.type, 1, text->second.dim(1), *seen);
-    if (!made.ok()) return false;
-    inputs[mask.name] = *std::move(made);
-    return true;
-  }
   Shape shape;
   for (const Dim& dim : mask.shape.value_or(std::vector<Dim>())) {
     const std::optional<int64_t> extent = ExtentOf(dim, declared, inputs);
     if (!extent.has_value()) return false;
     shape.push_back(*extent);
   }
-  absl::StatusOr<Tensor> ones = FilledTensor(mask.type, shape, 1);
-  if (!ones.ok()) return false;
-  inputs[mask.name] = *std::move(ones);
+  absl::StatusOr<Tensor> made = FilledTensor(mask.type, shape, 1);
+  const auto text = inputs.find("input_ids");
+  if (text != inputs.end() && text->second.shape() == shape && shape.size() == 2 && shape[0] == 1) {
+    const absl::StatusOr<gen::PromptMask> seen = MaskOfText(text->second, config);
+    // Otherwise the encoder says what is wrong with the text.
+    if (seen.ok()) made = MaskTensor(mask.type, 1, shape[1], *seen);
+  }
+  if (!made.ok()) return false;
+  inputs[mask.name] = *std::move(made);
   return true;
 }
 
@@ -89,7 +86,7 @@ absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, 
   }
   if (!ids.empty() && !reads_ids) {
     return absl::InvalidArgumentError(
-        declared.empty() ? "the model has no encoder that reads a text"
+        declared.empty() ? "the encoder reads nothing"
                          : absl::StrCat("the encoder reads no ids of a text beside its input '",
                                         declared[0].name, "'"));
   }

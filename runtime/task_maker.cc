@@ -61,7 +61,10 @@ absl::StatusOr<gen::Task> TaskMaker::Make(const GenerationRequest& request,
 absl::StatusOr<TensorMap> TaskMaker::Encoded(const GenerationRequest& request,
                                              const GenerationConfig& config,
                                              const RunOptions& run) const {
-  if (!sessions_.encoder.has_value()) return TensorMap();
+  if (!sessions_.encoder.has_value()) {
+    if (request.encoder_ids.empty() && request.encoder_inputs.empty()) return TensorMap();
+    return absl::InvalidArgumentError("the model has no encoder that reads a text or other inputs");
+  }
   ATTNRUN_ASSIGN_OR_RETURN(
       const TensorMap inputs,
       EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs, config));

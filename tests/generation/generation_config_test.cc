@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "generation/processor.h"
@@ -30,6 +32,10 @@ TEST(GenerationConfigTest, RefusesSettingsOutOfRange) {
       {R"({"return_timestamps": true, "no_timestamps_token_id": -1})", "no_timestamps_token_id"},
       {R"({"return_timestamps": true, "no_timestamps_token_id": -9})", "no_timestamps_token_id"},
       {R"({"return_timestamps": true})", "no_timestamps_token_id"},
+      {R"({"no_timestamps_token_id": 1e15})", "no_timestamps_token_id"},
+      {R"({"max_initial_timestamp_index": -1})", "max_initial_timestamp_index"},
+      {R"({"max_initial_timestamp_index": 1e15})", "max_initial_timestamp_index"},
+      {R"({"exponential_decay_length_penalty": [-1e15, 1.5]})", "a start from -2^40"},
       {R"({"num_beams": 0})", "num_beams"},
       {R"({"num_beams": 1e9})", "num_beams"},
       {R"({"top_k": -1})", "top_k"},
@@ -46,6 +52,19 @@ TEST(GenerationConfigTest, RefusesSettingsOutOfRange) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(one.said));
   }
+}
+
+// Numbers that only C++ can give.
+TEST(GenerationConfigTest, RefusesNumbersThatOverflow) {
+  GenerationConfig config;
+  config.no_timestamps_token_id = INT64_MAX;
+  EXPECT_THAT(CheckGenerationConfig(config).message(), HasSubstr("no_timestamps_token_id"));
+  config = {};
+  config.exponential_decay_length_penalty = {2, std::nan("")};
+  EXPECT_THAT(CheckGenerationConfig(config).message(),
+              HasSubstr("exponential_decay_length_penalty: expected a finite number"));
+  config.exponential_decay_length_penalty = {INT64_MIN, 2};
+  EXPECT_THAT(CheckGenerationConfig(config).message(), HasSubstr("a start from -2^40"));
 }
 
 TEST(GenerationConfigTest, NullOfTheCallerTakesASettingBack) {

@@ -9,7 +9,6 @@
 #include "attnrun/generator.h"
 #include "capi/counting_decoder.h"
 #include "session/cache_models.h"
-#include "session/feature_models.h"
 #include "session/generator_tester.h"
 
 // Files that say less than they need, as exporters write them.
@@ -236,36 +235,6 @@ TEST(GeneratorExportsTest, SettingsForAnEncodersIdsAreForThePromptWithoutOne) {
   EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(2));
   config.encoder_no_repeat_ngram_size = 2;
   EXPECT_THAT(Generate(Load(folder), request, config), ElementsAre(3));
-}
-
-TEST(GeneratorExportsTest, AnEncoderOfFeaturesMayMakeFewerStatesThanItsMaskIsLong) {
-  const TemporaryFolder folder;
-  folder.Write("encoder_model.onnx", Encoder());
-  folder.Write("decoder_model.onnx", DecoderOfStates());
-  folder.Write("config.json", R"({"decoder_start_token_id": [2]})");
-  GenerationConfig config = Load(folder).config();
-  config.max_new_tokens = 3;
-  EXPECT_THAT(Generate(Load(folder), RequestOfFeatures(), config), ElementsAre(3, 4, 5));
-}
-
-TEST(GeneratorExportsTest, WhatAnEncoderDoesNotReadIsRefused) {
-  const TemporaryFolder folder;
-  folder.Write("encoder_model.onnx", Encoder());
-  folder.Write("decoder_model.onnx", DecoderOfStates());
-  folder.Write("config.json", R"({"decoder_start_token_id": [2]})");
-  GenerationRequest request = RequestOfFeatures();
-  request.encoder_ids = {1, 2};
-  EXPECT_THAT(Message(Load(folder).Generate({request}, {}).status()),
-              HasSubstr("the encoder reads no ids of a text beside its input 'input_features'"));
-}
-
-TEST(GeneratorExportsTest, ADecoderThatReadsNothingOfTheEncoderIsRefused) {
-  const TemporaryFolder folder;
-  folder.Write("encoder_model.onnx", Encoder());
-  folder.Write("decoder_model.onnx", CountingDecoder());
-  folder.Write("config.json", "{}");
-  const std::string message = Message(Generator::Load(folder.path("."), {}).status());
-  EXPECT_THAT(message, HasSubstr("decoder_model.onnx: it reads nothing of what the encoder gives"));
 }
 
 // Gemma 3n's makes two inputs of the ids. The decoder is a CountingDecoder of both.
