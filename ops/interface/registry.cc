@@ -38,13 +38,14 @@ absl::Status CheckArity(const OpDef& def, const Node& node) {
 }  // namespace
 
 void OpRegistry::Register(OpDef def) {
-  std::pair<std::string, std::string> key(def.domain, def.name);
-  defs_.insert_or_assign(std::move(key), std::move(def));
+  std::pair<std::string, std::string> name(def.domain, def.name);
+  const auto [place, inserted] = defs_.insert_or_assign(std::move(name), std::move(def));
+  by_name_.insert_or_assign(place->first, &place->second);
 }
 
 const OpDef* OpRegistry::Find(absl::string_view domain, absl::string_view name) const {
-  const auto it = defs_.find(Less::Key(domain, name));
-  return it == defs_.end() ? nullptr : &it->second;
+  const auto found = by_name_.find({domain, name});
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 absl::StatusOr<int> OpRegistry::Version(const Node& node) const {

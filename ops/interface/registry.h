@@ -10,10 +10,11 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/hash_map.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 #include "ops/interface/traits.h"
@@ -120,16 +121,10 @@ class OpRegistry {
   std::vector<const OpDef*> All() const;
 
  private:
-  // Orders by domain and name; keys may be views, compared without a copy.
-  struct Less {
-    using is_transparent = void;
-    using Key = std::pair<absl::string_view, absl::string_view>;
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return Key(a.first, a.second) < Key(b.first, b.second);
-    }
-  };
-  std::map<std::pair<std::string, std::string>, OpDef, Less> defs_;
+  // In the order of their domains and names.
+  std::map<std::pair<std::string, std::string>, OpDef> defs_;
+  // The same by views of these keys: the optimizer asks for traits all the time.
+  HashMap<std::pair<absl::string_view, absl::string_view>, const OpDef*> by_name_;
 };
 
 // The traits of a node's operator; none set if there is no such operator.
