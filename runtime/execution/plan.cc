@@ -31,10 +31,7 @@ const Tensor* ConstantOf(const Value* value) {
 std::string KeyOf(const Node& node) {
   std::string key = absl::StrCat(node.qualified_op_type(), "@", node.opset(), "/",
                                  node.inputs().size(), "/", node.outputs().size());
-  for (const auto& [name, attribute] : node.attributes()) {
-    absl::StrAppend(&key, "|", name, "=");
-    if (!AppendKey(attribute, key)) return "";
-  }
+  if (!AppendKey(node.attributes(), key)) return "";
   bool constant = false;
   for (const Value* value : node.inputs()) {
     const Tensor* tensor = ConstantOf(value);

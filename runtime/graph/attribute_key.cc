@@ -29,4 +29,12 @@ bool AppendKey(const AttributeValue& value, std::string& key) {
   return true;
 }
 
+bool AppendKey(const AttributeMap& attributes, std::string& key) {
+  for (const auto& [name, attribute] : attributes) {
+    absl::StrAppend(&key, "|", name, "=");
+    if (!AppendKey(attribute, key)) return false;
+  }
+  return true;
+}
+
 }  // namespace attnrun

@@ -12,6 +12,8 @@ namespace attnrun {
 // Returns false, with `key` unusable, for graphs, lists of tensors, and tensors that are not dense
 // or hold strings.
 bool AppendKey(const AttributeValue& value, std::string& key);
+// The same for all attributes, with their names.
+bool AppendKey(const AttributeMap& attributes, std::string& key);
 
 }  // namespace attnrun
 

@@ -61,10 +61,7 @@ std::string NodeKey(const Node& node) {
   if (traits.random) return "";
   std::string key =
       absl::StrCat(node.qualified_op_type(), "@", VersionOf(node), "/", node.outputs().size());
-  for (const auto& [name, attribute] : node.attributes()) {
-    absl::StrAppend(&key, "|", name, "=");
-    if (!AppendKey(attribute, key)) return "";
-  }
+  if (!AppendKey(node.attributes(), key)) return "";
   std::vector<Value*> inputs = node.inputs();
   if (traits.commutes) absl::c_sort(inputs);
   for (const Value* input : inputs) {
