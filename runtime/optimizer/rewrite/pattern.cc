@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -20,7 +19,7 @@ bool MayBeSwapped(const Node& node) {
          (ops::TraitsOf(node).commutes || node.op_type() == "Max" || node.op_type() == "Min");
 }
 
-bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool swapped, Facts& facts,
+bool MatchInputs(const Node& node, const Patterns& patterns, bool swapped, Facts& facts,
                  MatchedNodes& nodes) {
   for (size_t i = 0; i < patterns.size(); ++i) {
     if (patterns[i].is_rest()) return true;
@@ -35,7 +34,7 @@ bool MatchInputs(const Node& node, const std::vector<Pattern>& patterns, bool sw
 bool Pattern::Match(Value* value, Facts& facts, MatchedNodes& nodes) const {
   if (value == nullptr) return false;
   const size_t before = nodes.size();
-  if ((*function_)(value, facts, nodes)) return true;
+  if (matcher_->Match(value, facts, nodes)) return true;
   nodes.resize(before);
   return false;
 }
@@ -77,9 +76,9 @@ Pattern Constant(Value** capture) {
   });
 }
 
-Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** capture) {
-  return Pattern([op_type = std::string(op_type), inputs = std::move(inputs), capture](
-                     Value* value, Facts& facts, MatchedNodes& nodes) {
+Pattern Op(absl::string_view op_type, Patterns inputs, Node** capture) {
+  return Pattern([op_type, inputs = std::move(inputs), capture](Value* value, Facts& facts,
+                                                                MatchedNodes& nodes) {
     Node* node = value->producer();
     if (node == nullptr || value->producer_index() != 0) return false;
     if (node->op_type() != op_type || !node->domain().empty()) return false;
@@ -93,28 +92,28 @@ Pattern Op(absl::string_view op_type, std::vector<Pattern> inputs, Node** captur
   });
 }
 
-Pattern Rest() { return Pattern(Pattern::Function()); }
+Pattern Rest() { return {}; }
 
 Pattern Reduction(absl::string_view op_type, int64_t* axis, Pattern inner) {
-  return Pattern([op_type = std::string(op_type), axis, inner = std::move(inner)](
-                     Value* value, Facts& facts, MatchedNodes& nodes) {
-    const auto reduction = FindReduction(value, op_type, facts);
-    if (!reduction.has_value()) return false;
-    *axis = reduction->axis;
-    nodes.insert(nodes.end(), reduction->nodes.begin(), reduction->nodes.end());
-    return inner.Match(reduction->nodes.back()->input(0), facts, nodes);
-  });
+  return Pattern(
+      [op_type, axis, inner = std::move(inner)](Value* value, Facts& facts, MatchedNodes& nodes) {
+        const auto reduction = FindReduction(value, op_type, facts);
+        if (!reduction.has_value()) return false;
+        *axis = reduction->axis;
+        nodes.insert(nodes.end(), reduction->nodes.begin(), reduction->nodes.end());
+        return inner.Match(reduction->nodes.back()->input(0), facts, nodes);
+      });
 }
 
 Pattern OfRow(absl::string_view op_type, Pattern inner) {
-  return Pattern([op_type = std::string(op_type), inner = std::move(inner)](
-                     Value* value, Facts& facts, MatchedNodes& nodes) {
-    int64_t axis = 0;
-    return Reduction(op_type, &axis, inner).Match(value, facts, nodes) && axis == -1;
-  });
+  return Pattern(
+      [op_type, inner = std::move(inner)](Value* value, Facts& facts, MatchedNodes& nodes) {
+        int64_t axis = 0;
+        return Reduction(op_type, &axis, inner).Match(value, facts, nodes) && axis == -1;
+      });
 }
 
-Pattern OneOf(std::vector<Pattern> alternatives) {
+Pattern OneOf(Patterns alternatives) {
   return Pattern(
       [alternatives = std::move(alternatives)](Value* value, Facts& facts, MatchedNodes& nodes) {
         return absl::c_any_of(alternatives, [&](const Pattern& alternative) {
