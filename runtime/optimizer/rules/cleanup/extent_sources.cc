@@ -34,25 +34,25 @@ bool IsGiven(const SymInt& number, const Value& value, Facts& facts) {
 }
 
 // An axis of a value.
-struct AxisOf {
+struct ValueAxis {
   const Value* value;
   size_t axis;
 };
 
 // The axis of that extent of an operand of the node; nullopt if none has it.
-std::optional<AxisOf> OperandWith(const SymInt& extent, const Node& node, Facts& facts) {
+std::optional<ValueAxis> OperandWith(const SymInt& extent, const Node& node, Facts& facts) {
   for (const Value* input : node.inputs()) {
     const std::vector<SymInt>* dims = input == nullptr ? nullptr : facts.DimsOf(input);
     if (dims == nullptr || input->is_constant()) continue;
     const auto found = absl::c_find(*dims, extent);
-    if (found != dims->end()) return AxisOf{input, static_cast<size_t>(found - dims->begin())};
+    if (found != dims->end()) return ValueAxis{input, static_cast<size_t>(found - dims->begin())};
   }
   return std::nullopt;
 }
 
 // The axis of the value that makes the extent, from which one of `at` comes. A sum that broadcasts
 // makes one, and is rather read than the mean that a normalization takes of it.
-AxisOf Origin(AxisOf at, const SymInt& extent, Facts& facts) {
+ValueAxis Origin(ValueAxis at, const SymInt& extent, Facts& facts) {
   constexpr int kMaxSteps = 16;
   for (int step = 0; step < kMaxSteps && at.value->producer() != nullptr; ++step) {
     const auto operand = OperandWith(extent, *at.value->producer(), facts);
@@ -129,7 +129,7 @@ bool ExtentSources::IsReadBy(const Node& node) const {
 Value* ExtentSources::ReadAll(Patch& patch, absl::Span<const SymInt> extents) const {
   std::vector<Value*> parts;
   for (const SymInt& extent : extents) parts.push_back(Read(patch, extent));
-  return Joined(patch, parts);
+  return parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
 }
 
 // One extent as an int64 tensor [1].
@@ -159,7 +159,7 @@ void ExtentSources::Add(Value* value, Facts& facts, bool products) {
     if (symbol.HasUnknown() || IsGiven(extent, *value, facts)) continue;
     const std::string name = symbol.ToString();
     if (sources_.contains(name) || (!products && IsProduct(symbol))) continue;
-    AxisOf source = Origin({value, i}, extent, facts);
+    ValueAxis source = Origin({value, i}, extent, facts);
     if (scores_.contains(source.value)) source = {value, i};
     sources_.emplace(name, Source{symbol, source.value->name(), static_cast<int64_t>(source.axis),
                                   extent.constant_term()});
@@ -216,10 +216,6 @@ bool ExtentSources::IsSource(const Node& shape) const {
   return shape.opset() == kPatchOpset && absl::c_any_of(sources_, [&](const auto& source) {
            return source.second.value == input->name() && source.second.axis == start;
          });
-}
-
-Value* Joined(Patch& patch, const std::vector<Value*>& parts) {
-  return parts.size() == 1 ? parts[0] : patch.Op("Concat", parts, {{"axis", int64_t{0}}});
 }
 
 }  // namespace attnrun::opt

@@ -62,9 +62,6 @@ class ExtentSources {
   HashMap<std::string, Source> sources_;
 };
 
-// Tensors of rank 1 one after the other.
-Value* Joined(Patch& patch, const std::vector<Value*>& parts);
-
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_CLEANUP_EXTENT_SOURCES_H_

@@ -9,13 +9,10 @@
 //
 // Extents that a computation still needs are read from the graph inputs.
 
-#include <iterator>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "core/status.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
@@ -59,55 +56,6 @@ bool ReadOffSources(RuleContext& context, const ExtentSources& extents, Node* no
   Value* result = extents.ReadAll(patch, std::vector<SymInt>(*facts.contents));
   if (scalar) result = patch.Op("Squeeze", {result, patch.Ints({0})});
   return patch.Substitute(node, result);
-}
-
-// Axes [start, end) of an operand.
-struct AxesOfOperand {
-  Value* operand = nullptr;
-  int64_t start = 0;
-  int64_t end = 0;
-};
-
-// Adds the axis of an operand that has this extent, if possible the one after the last axis.
-bool AddAxis(const Node& node, const SymInt& extent, Facts& facts,
-             std::vector<AxesOfOperand>& parts) {
-  if (!parts.empty()) {
-    AxesOfOperand& last = parts.back();
-    const std::vector<SymInt>& dims = *facts.DimsOf(last.operand);
-    if (last.end < std::ssize(dims) && dims[last.end] == extent) return ++last.end > 0;
-  }
-  for (Value* operand : node.inputs()) {
-    const std::vector<SymInt>* dims = operand == nullptr ? nullptr : facts.DimsOf(operand);
-    if (dims == nullptr || operand->is_constant()) continue;
-    const int64_t axis = absl::c_find(*dims, extent) - dims->begin();
-    if (axis == std::ssize(*dims)) continue;
-    parts.push_back({operand, axis, axis + 1});
-    return true;
-  }
-  return false;
-}
-
-// mask.expand_as(scores) needs the extents of the scores. These are read from the operands of the
-// scores, so that the scores need not exist.
-bool ReadOffOperands(RuleContext& context, Node* node, Patch& patch) {
-  if (!IsOp(node, "Shape") || node->output(0) == nullptr || !node->attributes().empty()) {
-    return false;
-  }
-  const Node* scores = node->input(0)->producer();
-  const std::vector<SymInt>* dims = context.facts.DimsOf(node->input(0));
-  if (scores == nullptr || ops::TraitsOf(*scores).moves_elements || dims == nullptr) return false;
-  std::vector<AxesOfOperand> parts;
-  for (const SymInt& extent : std::vector<SymInt>(*dims)) {
-    if (!AddAxis(*scores, extent, context.facts, parts)) return false;
-  }
-  if (parts.empty()) return false;
-  std::vector<Value*> extents;
-  for (const auto& [operand, start, end] : parts) {
-    AttributeMap range = {{"start", start}, {"end", end}};
-    if (end - start == context.facts.RankOf(operand)) range = {};
-    extents.push_back(patch.Op("Shape", {operand}, range));
-  }
-  return patch.Substitute(node, Joined(patch, extents));
 }
 
 // True if a Reshape's target has the same meaning for tensors of extents `a` and `b`. A 0 in it
@@ -171,7 +119,7 @@ absl::StatusOr<int> FoldShapes(RuleContext& context) {
   const ExtentSources extents(context, order);
   return RewriteEachNode(context, order, [&](Node* node, Patch& patch) {
     return FoldKnown(context, node, patch) || ReadOffSources(context, extents, node, patch) ||
-           ReadOffOperands(context, node, patch) || FoldReshape(context, extents, node, patch);
+           FoldReshape(context, extents, node, patch);
   });
 }
 
