@@ -83,6 +83,20 @@ T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
   return *typed;
 }
 
+// The attribute `axis` of a node on a tensor of `rank` axes, counted from the front; nullopt if
+// there is no such axis.
+inline std::optional<int> AxisOf(const Node& node, int rank, int64_t otherwise = 0) {
+  int64_t axis = AttributeOr<int64_t>(node, "axis", otherwise);
+  if (axis < 0) axis += rank;
+  return axis < 0 || axis >= rank ? std::nullopt : std::optional(static_cast<int>(axis));
+}
+
+// True if that is the last axis, as -1 is whatever the rank.
+inline bool IsAlongLast(const Node& node, int rank, int64_t otherwise = 0) {
+  const auto axis = AttributeOr<int64_t>(node, "axis", otherwise);
+  return axis == -1 || (rank > 0 && axis == rank - 1);
+}
+
 // The permutation that exchanges the last two of `rank` axes, of which there must be two.
 inline std::vector<int64_t> SwapOfLastTwo(int rank) {
   std::vector<int64_t> permutation(rank);

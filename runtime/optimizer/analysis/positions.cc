@@ -170,10 +170,8 @@ std::optional<std::vector<View>> TuplePositionsOf(Value* indices, Facts& facts) 
   const int rank = facts.RankOf(indices);
   if (rank < 1) return std::nullopt;
   std::vector<Value*> parts = {indices};
-  if (const Node* node = ProducerOf(indices, "Concat")) {
-    const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
-    if (axis == -1 || axis == rank - 1) parts = node->inputs();
-  }
+  const Node* node = ProducerOf(indices, "Concat");
+  if (node != nullptr && IsAlongLast(*node, rank)) parts = node->inputs();
   std::vector<View> positions;
   for (Value* part : parts) {
     if (facts.Extent(part, -1) != 1) return std::nullopt;

@@ -13,6 +13,19 @@ std::optional<int> OnlyAxis(const Node& node, int rank, Facts& facts) {
   return axis.has_value() ? std::optional(static_cast<int>(*axis)) : std::nullopt;
 }
 
+std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
+  const int rank = facts.RankOf(node.input(0));
+  const auto axes = KnownInts(node, "axes", 1, facts);
+  if (rank < 1 || !axes.has_value() || axes->empty()) return std::nullopt;
+  std::vector<bool> reduced(rank, false);
+  for (const int64_t given : *axes) {
+    const auto axis = ops::KnownAxis(given, rank);
+    if (!axis.has_value()) return std::nullopt;
+    reduced[*axis] = true;
+  }
+  return reduced;
+}
+
 std::optional<int64_t> ReducedAxis(const Node& node, absl::string_view op_type, Facts& facts) {
   if (!IsOp(&node, op_type) || AttributeOr<int64_t>(node, "keepdims", 1) == 0) return std::nullopt;
   const int rank = facts.RankOf(node.input(0));

@@ -13,6 +13,10 @@ namespace attnrun::opt {
 // nullopt if there are others or if it is not known.
 std::optional<int> OnlyAxis(const Node& node, int rank, Facts& facts);
 
+// Marks the axes of its input that a reduction takes; nullopt if it names none, which means all, or
+// if they are not known.
+std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts);
+
 // The one axis that a reduction such as ReduceMean takes, where it keeps that axis with extent 1:
 // -1 for the last, others counted from the front. nullopt for another operator, for several axes or
 // all, and where the axis is dropped.

@@ -114,8 +114,7 @@ bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt>* data = facts.DimsOf(node->input(0));
   const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
   if (data == nullptr || indices == nullptr || data->empty() || indices->empty()) return false;
-  const auto axis = AttributeOr<int64_t>(*node, "axis", 0);
-  if (axis != -1 && axis != std::ssize(*data) - 1) return false;
+  if (!IsAlongLast(*node, static_cast<int>(data->size()))) return false;
   // GatherElements allows fewer indices than rows of the data; broadcasting does not.
   std::vector<SymInt> shape = *data;
   shape.back() = indices->back();

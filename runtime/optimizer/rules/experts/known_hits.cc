@@ -17,6 +17,7 @@
 #include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/experts/expert_routes.h"
@@ -33,19 +34,18 @@ bool OnlyFirst(const Value* vector, int64_t count, Facts& facts) {
   Value* marks = node->input(0);
   while (IsOp(marks->producer(), "Cast")) marks = marks->producer()->input(0);
   const std::vector<Traced> trace = Trace(marks, facts);
-  auto axes = KnownInts(*node, "axes", 1, facts);
-  if (trace.empty() || !axes.has_value()) return false;
-  const Node* one_hot = ProducerOf(trace.back().base, "OneHot");
-  const int64_t rank = facts.RankOf(marks);
-  if (one_hot == nullptr || AttributeOr<int64_t>(*one_hot, "axis", -1) != -1) return false;
-  for (int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (absl::c_linear_search(*axes, axis)) continue;
+  const auto reduced = ReducedAxes(*node, facts);
+  if (trace.empty() || !reduced.has_value()) return false;
+  const auto& [one_hot, view, scale] = trace.back();
+  const Node* numbers = ProducerOf(one_hot, "OneHot");
+  if (numbers == nullptr || AttributeOr<int64_t>(*numbers, "axis", -1) != -1) return false;
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    if ((*reduced)[axis]) continue;
     // This axis, the only one that is left, is the numbers'.
-    const ViewAxis& kept = trace.back().view.axes()[axis];
+    const ViewAxis& kept = view.axes()[axis];
     if (kept.size() != 1 || !kept[0].stride.is_constant(1)) return false;
   }
-  return trace.back().view.offset().is_constant(0) && AreBelow(one_hot->input(0), count, facts);
+  return view.offset().is_constant(0) && AreBelow(numbers->input(0), count, facts);
 }
 
 bool CountKnownHits(RuleContext& context, Node* split, Patch& patch) {
@@ -53,12 +53,11 @@ bool CountKnownHits(RuleContext& context, Node* split, Patch& patch) {
   const auto count = static_cast<int64_t>(split->outputs().size());
   if (absl::c_linear_search(split->outputs(), nullptr)) return false;
   // A view of NonZero's result [1, n] can only have its n elements in their order, on one axis.
-  const Value* hits = split->input(0);
-  while (hits->producer() != nullptr && ops::TraitsOf(*hits->producer()).rearranges) {
-    hits = hits->producer()->input(0);
+  const Node* nonzero = split->input(0)->producer();
+  while (nonzero != nullptr && ops::TraitsOf(*nonzero).rearranges) {
+    nonzero = nonzero->input(0)->producer();
   }
-  const Node* nonzero = ProducerOf(hits, "NonZero");
-  if (nonzero == nullptr || facts.RankOf(nonzero->input(0)) != 1) return false;
+  if (!IsOp(nonzero, "NonZero") || facts.RankOf(nonzero->input(0)) != 1) return false;
   if (facts.Extent(nonzero->input(0), 0) != count && !OnlyFirst(nonzero->input(0), count, facts)) {
     return false;
   }

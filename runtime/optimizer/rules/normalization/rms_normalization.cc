@@ -32,9 +32,9 @@ bool KeepHeadsApart(Facts& facts, Node* norm, Patch& patch) {
   const auto width = facts.Extent(x, -1);
   if (facts.RankOf(x) != 3 || size.value_or(0) < 1 || width.value_or(0) % *size != 0) return false;
   const int64_t heads = *width / *size;
-  const int64_t axis = AttributeOr<int64_t>(*norm, "axis", -1);
   const std::vector<int64_t> numbered = {0, -1, *size};
-  if (heads < 2 || (axis != -1 && axis != 2) || IntsOf(reshape->input(1)) != numbered) return false;
+  if (heads < 2 || !IsAlongLast(*norm, 3, -1) || IntsOf(reshape->input(1)) != numbered)
+    return false;
   if (AttributeOr<int64_t>(*reshape, "allowzero", 0) != 0) return false;
   AttributeMap attributes = norm->attributes();
   attributes["axis"] = int64_t{-1};

@@ -148,8 +148,7 @@ std::optional<RotationMatch> FindPairs(Value* value, Facts& facts) {
 Node* PairConcat(const Value* value, Facts& facts) {
   Node* node = ProducerOf(value, "Concat");
   if (node == nullptr || node->inputs().size() != 2) return nullptr;
-  const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
-  return axis == -1 || axis == facts.RankOf(value) - 1 ? node : nullptr;
+  return IsAlongLast(*node, facts.RankOf(value)) ? node : nullptr;
 }
 
 bool IsSliceOf(Value* part, Value* x, int64_t start, int64_t length, int64_t step, Facts& facts) {

@@ -46,10 +46,9 @@ bool Selection::AreFew(int64_t count, Facts& facts) const {
 }
 
 bool Selection::ReadGather(Facts& facts) {
-  const auto axis =
-      NormalizeAxis(AttributeOr<int64_t>(*node_, "axis", 0), facts.RankOf(node_->input(0)));
+  const auto axis = AxisOf(*node_, facts.RankOf(node_->input(0)));
   const std::vector<SymInt>* index_dims = facts.DimsOf(node_->input(1));
-  if (!axis.ok() || index_dims == nullptr || index_dims->size() > 1) return false;
+  if (!axis.has_value() || index_dims == nullptr || index_dims->size() > 1) return false;
   axis_ = *axis;
   drops_axis_ = index_dims->empty();
   const auto count = drops_axis_ ? 1 : (*index_dims)[0].constant();

@@ -15,6 +15,7 @@
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
+#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
@@ -22,19 +23,6 @@
 
 namespace attnrun::opt {
 namespace {
-
-// Marks the axes of its input that the node reduces; nullopt where they are not known.
-std::optional<std::vector<bool>> ReducedAxes(const Node& node, Facts& facts) {
-  const int rank = facts.RankOf(node.input(0));
-  const auto axes = KnownInts(node, "axes", 1, facts);
-  if (rank < 1 || !axes.has_value() || axes->empty()) return std::nullopt;
-  std::vector<bool> reduced(rank, false);
-  for (const int64_t axis : *axes) {
-    if (axis < -rank || axis >= rank) return std::nullopt;
-    reduced[axis < 0 ? axis + rank : axis] = true;
-  }
-  return reduced;
-}
 
 // The axes longer than 1.
 std::vector<ViewAxis> Long(std::vector<ViewAxis> axes) {
