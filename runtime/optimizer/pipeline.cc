@@ -9,9 +9,9 @@ namespace attnrun::opt {
 
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
 extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences, kKnownConditions,
-    kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectedScores, kShuffledLists,
-    kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution, kFlexAttention,
-    kKnownHits, kAddedRows, kExperts, kStackedExperts, kGatheredExperts;
+    kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectRows, kSelectedScores,
+    kShuffledLists, kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution,
+    kFlexAttention, kKnownHits, kAddedRows, kExperts, kStackedExperts, kGatheredExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
     kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
@@ -24,8 +24,8 @@ extern const Rule kRegionSums, kRowFactors, kStackedProducts, kJoinedBiases, kJo
 extern const Rule kNeededRows;
 extern const Rule kQkvProjection, kSiblingProjection, kAttentionHeads;
 extern const Rule kHeadOperators;
-extern const Rule kSquares, kNarrowSums, kSelectRows, kSplitSlices, kPositionRows, kBroadcasts,
-    kRelativeScores, kRelativePositions, kEmbeddingSum;
+extern const Rule kSquares, kNarrowSums, kSplitSlices, kPositionRows, kBroadcasts, kRelativeScores,
+    kRelativePositions, kEmbeddingSum;
 extern const Rule kGatedActivation, kActivation, kResidual;
 
 const Phase& CleanUp() {
@@ -41,8 +41,8 @@ const std::vector<Phase>& StandardPhases() {
       {"canonicalize",
        {&kContribOperators, &kCastLike, &kFlexAttention, &kRequantization, &kKnownSequences,
         &kKnownConditions, &kKnownBranches, &kFloorDivision, &kIntegerRange, &kMaskedFill,
-        &kSelectedScores, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution, &kGatheredTable,
-        &kIntegerConvolution, &kKnownHits}},
+        &kSelectRows, &kSelectedScores, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution,
+        &kGatheredTable, &kIntegerConvolution, &kKnownHits}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,
@@ -68,8 +68,8 @@ const std::vector<Phase>& StandardPhases() {
       {"heads", {&kHeadOperators}},
       // Changes how elements lie and where they are read.
       {"layout",
-       {&kSquares, &kNarrowSums, &kSelectRows, &kSplitSlices, &kPositionRows, &kMoveViews,
-        &kBroadcasts, &kRelativeScores, &kRelativePositions, &kEmbeddingSum}},
+       {&kSquares, &kNarrowSums, &kSplitSlices, &kPositionRows, &kMoveViews, &kBroadcasts,
+        &kRelativeScores, &kRelativePositions, &kEmbeddingSum}},
       // Makes the operators behind a product a part of it.
       {"epilogue", {&kGatedActivation, &kActivation, &kResidual}},
   };

@@ -8,13 +8,12 @@
 //   -->
 //   GatherND(x, i [B, 1]) {batch_dims=1}
 //
-// Rows that are selected by a list of indices, each in a tuple of its own, become a Gather:
+// Rows that are selected by indices, each in a tuple of its own, become a Gather:
 //
-//   GatherND(x, Unsqueeze(i, -1))  ->  Gather(x, i)
+//   GatherND(x, i [.., 1])  ->  Gather(x, Squeeze(i, -1))
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
-#include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -46,14 +45,12 @@ bool FromTuples(Facts& facts, Node* node, Patch& patch) {
   return patch.Substitute(node, "GatherND", {node->input(0), index}, {{"batch_dims", int64_t{1}}});
 }
 
-// Rewrites a GatherND by a list of indices, each in a tuple of its own, to a Gather.
 bool FromSingleTuples(Facts& facts, Node* node, Patch& patch) {
-  const Node* tuples = ProducerOf(node->input(1), "Unsqueeze");
-  const int rank = facts.RankOf(node->input(1));
-  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0 || tuples == nullptr) return false;
-  if (rank < 1 || OnlyAxis(*tuples, rank, facts) != rank - 1) return false;
-  return patch.Substitute(node, "Gather", {node->input(0), tuples->input(0)},
-                          {{"axis", int64_t{0}}});
+  Value* tuples = node->input(1);
+  if (AttributeOr<int64_t>(*node, "batch_dims", 0) != 0) return false;
+  if (facts.Extent(tuples, -1) != 1) return false;
+  Value* indices = patch.Op("Squeeze", {tuples, patch.Ints({-1})});
+  return patch.Substitute(node, "Gather", {node->input(0), indices}, {{"axis", int64_t{0}}});
 }
 
 // True if the numbers [B] are at least 0 and below `extent`.
@@ -61,8 +58,7 @@ bool IsPlaceIn(Value* value, const SymInt& extent, Facts& facts) {
   const Node* node = value->producer();
   if (!IsOp(node, "ArgMax") && !IsOp(node, "ArgMin")) return false;
   const std::vector<SymInt>* dims = facts.DimsOf(node->input(0));
-  const int64_t axis = AttributeOr<int64_t>(*node, "axis", 0);
-  if (dims == nullptr || dims->size() != 2 || (axis != 1 && axis != -1)) return false;
+  if (dims == nullptr || dims->size() != 2 || !IsAlongLast(*node, 2)) return false;
   return (*dims)[1] == extent && AttributeOr<int64_t>(*node, "keepdims", 1) == 0;
 }
 

@@ -107,9 +107,6 @@ bool SliceInstead(RuleContext& context, Node* split, Patch& patch) {
 extern const Rule kSplitSlices = {
     .name = "split_slices",
     .summary = "Slices of one value that do not overlap become one Split",
-    .starts = {{{"Slice", SplitSlices},
-                {"Gather", SplitSlices},
-                {"GatherND", SplitSlices},
-                {"Split", SliceInstead}}}};
+    .starts = {{{"Slice", SplitSlices}, {"Gather", SplitSlices}, {"Split", SliceInstead}}}};
 
 }  // namespace attnrun::opt

@@ -76,5 +76,15 @@ TEST(SelectRowsTest, RowsFromAListAreGathered) {
   EXPECT_EQ(rows(1).Count("GatherND"), 1);
 }
 
+TEST(SelectRowsTest, RowsFromTuplesOfOneAreGathered) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {2, 2, 4});
+    Value* tuples = b.Input("tuples", DataType::kInt64, {"batch", 2, 1});
+    b.Output(b.Op("Neg", {b.Op("GatherND", {x, tuples})}));
+  });
+  EXPECT_EQ(test.Ops(), "Gather Neg Squeeze");
+  test.Feed("tuples", Make<int64_t>({3, 2, 1}, {0, 1, -1, -2, 1, 1})).ExpectSameResults(0);
+}
+
 }  // namespace
 }  // namespace attnrun::testing
