@@ -11,7 +11,7 @@ extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions
 extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences, kKnownConditions,
     kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectRows, kSelectedScores,
     kShuffledLists, kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution,
-    kFlexAttention, kKnownHits, kAddedRows, kExperts, kStackedExperts, kGatheredExperts;
+    kFlexAttention, kKnownHits, kAddedRows, kExperts, kBatchedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
     kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
@@ -53,7 +53,7 @@ const std::vector<Phase>& StandardPhases() {
       // Finds products with constant weights.
       {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
       // Finds mixtures of experts. Runs before the layers of an expert merge.
-      {"experts", {&kAddedRows, &kExperts, &kStackedExperts, &kGatheredExperts}},
+      {"experts", {&kAddedRows, &kExperts, &kBatchedExperts}},
       // Finds a Softmax between two products.
       {"attention",
        {&kRegionSums, &kRowFactors, &kStackedProducts, &kJoinedBiases, &kJoinedKeys, &kJoinedValues,

@@ -11,18 +11,13 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "core/hash_map.h"
+#include "ops/interface/infer_rules.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 
 namespace attnrun::opt {
 namespace {
-
-std::optional<int> Axis(int64_t axis, int rank) {
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return std::nullopt;
-  return static_cast<int>(axis);
-}
 
 // How one node moves the elements of its first input.
 class Step {
@@ -88,7 +83,7 @@ class Step {
     if (!cut_.has_value() || dims == nullptr) return std::nullopt;
     std::optional<View> result = view;
     for (size_t i = 0; i < cut_->axes.size() && result.has_value(); ++i) {
-      const auto axis = Axis(cut_->axes[i], view.rank());
+      const auto axis = ops::KnownAxis(cut_->axes[i], view.rank());
       const int64_t step = cut_->steps[i];
       if (!axis.has_value() || step < 1) return std::nullopt;
       const auto from = Clamped(cut_->starts[i], view.Extent(*axis));
@@ -135,7 +130,7 @@ class Step {
   }
 
   std::optional<View> Split(const View& view) const {
-    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
+    const auto axis = AxisOf(node_, view.rank());
     // Each output adds up the extents before it.
     constexpr int kMaxBefore = 1024;
     if (!axis.has_value() || output_.producer_index() > kMaxBefore) return std::nullopt;
@@ -154,7 +149,7 @@ class Step {
   // A Gather of one position of an axis, which the output keeps if the index has rank 1, or of
   // evenly spaced positions.
   std::optional<View> Gather(const View& view) const {
-    const auto axis = Axis(AttributeOr<int64_t>(node_, "axis", 0), view.rank());
+    const auto axis = AxisOf(node_, view.rank());
     const auto index = KnownInt(node_.input(1), facts_);
     const int index_rank = facts_.RankOf(node_.input(1));
     if (!axis.has_value()) return std::nullopt;
@@ -259,7 +254,7 @@ std::vector<Traced> TraceConcat(const Node& node, Facts& facts, Follow follow) {
   }
   std::vector<Traced> result;
   for (const Traced& first : inputs[0]) {
-    const auto axis = Axis(AttributeOr<int64_t>(node, "axis", 0), first.view.rank());
+    const auto axis = AxisOf(node, first.view.rank());
     if (!axis.has_value()) return {};
     std::vector<View> views;
     for (const std::vector<Traced>& candidates : inputs) {
@@ -330,6 +325,27 @@ std::vector<Traced> ExtendedTrace(Value* value, absl::Span<const Traced> above, 
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts) {
   return Step(node, output, facts).Apply(view);
+}
+
+std::optional<Columns> ColumnsOf(Value* value, Facts& facts) {
+  const std::vector<Traced> chain = Trace(value, facts);
+  for (size_t i = chain.size(); i-- > 1;) {
+    const View base = View::Dense(*facts.DimsOf(chain[i].base));
+    const View& view = chain[i].view;
+    const int last = view.rank() - 1;
+    if (view.rank() != base.rank() || last < 0 || view.axes()[last].size() > 1) continue;
+    // A single column has no step.
+    const ViewAxis& axis = view.axes()[last];
+    const auto step = axis.empty() ? 1 : axis[0].stride.constant();
+    const auto first = view.offset().constant();
+    const auto width = view.Extent(last).constant();
+    const auto whole = base.Extent(last).constant();
+    if (!first.has_value() || !width.has_value() || step.value_or(0) < 1) continue;
+    if (*width < 1 || whole.value_or(*width) == *width) continue;
+    if (base.Sliced(last, *first, *width, *step) != view) continue;
+    return Columns{chain[i].base, *first, *step, *width};
+  }
+  return std::nullopt;
 }
 
 bool DependsOn(const Value& value, const Node& node) {

@@ -50,6 +50,18 @@ std::vector<Traced> ExtendedTrace(Value* value, absl::Span<const Traced> above, 
 std::optional<View> ApplyViewNode(const Node& node, const Value& output, const View& view,
                                   Facts& facts);
 
+// Positions `first`, `first` + `step`, ... of the last axis of another value, and all positions of
+// its other axes.
+struct Columns {
+  Value* base = nullptr;
+  int64_t first = 0;
+  int64_t step = 1;
+  int64_t width = 0;
+};
+
+// The value as columns of the furthest value that it has some of; nullopt if there is none.
+std::optional<Columns> ColumnsOf(Value* value, Facts& facts);
+
 // True if a value is computed from one of the node's outputs.
 bool DependsOn(const Value& value, const Node& node);
 

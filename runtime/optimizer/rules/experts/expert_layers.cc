@@ -8,6 +8,7 @@
 #include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rules/linear/linear_parts.h"
 
 namespace attnrun::opt {
@@ -71,14 +72,11 @@ struct ExpertStack {
 // The constant of all experts, of this rank, of which a value has a part for each row; nothing if
 // it is something else.
 ConstantPart GatheredConstant(Value* value, size_t rank, ExpertStack& stack, Facts& facts) {
-  const Node* node = InOrder(value)->producer();
-  const bool by_tuples = IsOp(node, "GatherND") && facts.Extent(node->input(1), -1) == 1 &&
-                         AttributeOr<int64_t>(*node, "batch_dims", 0) == 0;
-  const bool by_numbers = IsOp(node, "Gather") && AttributeOr<int64_t>(*node, "axis", 0) == 0;
-  if (!by_tuples && !by_numbers) return {};
-  Value* numbers = InOrder(node->input(1));
+  const Node* gather = ProducerOf(InOrder(value), "Gather");
+  if (gather == nullptr || AttributeOr<int64_t>(*gather, "axis", 0) != 0) return {};
+  Value* numbers = InOrder(gather->input(1));
   if (stack.numbers != nullptr && stack.numbers != numbers) return {};
-  ConstantPart constant = ConstantOf(node->input(0), rank, facts);
+  ConstantPart constant = ConstantOf(gather->input(0), rank, facts);
   if (!constant.defined()) return {};
   if (stack.experts != 0 && constant.shape()[0] != stack.experts) return {};
   // Nodes that change shapes may stand behind the gather, but leave each part as it is.
@@ -167,36 +165,6 @@ std::optional<ExpertLayerMatch> MatchLayer(Value* value, ExpertStack& stack, Fac
     if (layer->bias.defined()) return layer;
   }
   return std::nullopt;
-}
-
-// Elements `first`, first + step, ... of the last axis of `whole`.
-struct Columns {
-  Value* whole = nullptr;
-  int64_t first = 0;
-  int64_t step = 1;
-};
-
-Columns ColumnsOf(Value* value, Facts& facts) {
-  const Node* node = value->producer();
-  const int rank = facts.RankOf(value);
-  const auto is_last = [&](int64_t axis) { return axis == rank - 1 || axis == -1; };
-  if (IsOp(node, "Split") && is_last(AttributeOr<int64_t>(*node, "axis", 0))) {
-    Columns columns = {node->input(0)};
-    for (int i = 0; i < value->producer_index(); ++i) {
-      columns.first += facts.Extent(node->output(i), -1).value_or(-(int64_t{1} << 48));
-    }
-    return columns;
-  }
-  if (!IsOp(node, "Slice")) return {value};
-  // The only one of the integers; -1 if there is not one.
-  const auto only = [&](int i, int64_t otherwise) -> int64_t {
-    return node->input(i) == nullptr ? otherwise : KnownInt(node->input(i), facts).value_or(-1);
-  };
-  const int64_t start = only(1, -1);
-  const int64_t axis = node->input(3) == nullptr ? -2 : only(3, -2);
-  const int64_t step = only(4, 1);
-  if (start < 0 || step < 1 || !is_last(axis)) return {value};
-  return {node->input(0), start, step};
 }
 
 // Clip(x, least, most), Min(x, most), or x itself.
@@ -292,23 +260,22 @@ class Gate {
 
   // Gate and factor are two products, or columns of one.
   bool TakeBoth(Value* gate, Value* factor) {
-    const Columns a = ColumnsOf(gate, facts_);
-    const Columns b = ColumnsOf(factor, facts_);
-    const auto size = facts_.Extent(gate, -1);
-    auto first = MatchLayer(a.whole, stack_, facts_);
-    if (!first.has_value()) return false;
-    if (a.whole != b.whole) {
-      auto third = MatchLayer(factor, stack_, facts_);
-      if (a.whole != gate || !third.has_value()) return false;
-      match_.layers[2] = *std::move(third);
-    } else {
-      const bool halves = size.has_value() && facts_.Extent(factor, -1) == size &&
-                          facts_.Extent(a.whole, -1) == 2 * *size;
-      const bool in_turns = a.step == 2 && b.step == 2 && a.first == 0 && b.first == 1;
-      const bool apart = a.step == 1 && b.step == 1 && a.first == 0 && b.first == size;
+    const auto a = ColumnsOf(gate, facts_);
+    const auto b = ColumnsOf(factor, facts_);
+    if (a.has_value() && b.has_value() && a->base == b->base) {
+      const bool halves = a->width == b->width && facts_.Extent(a->base, -1) == 2 * a->width;
+      const bool in_turns = a->step == 2 && b->step == 2 && a->first == 0 && b->first == 1;
+      const bool apart = a->step == 1 && b->step == 1 && a->first == 0 && b->first == a->width;
       if (!swish_ || !halves || !(in_turns || apart)) return false;
       match_.attributes["swiglu_fusion"] = int64_t{in_turns ? 1 : 2};
+      gate = a->base;
+    } else {
+      auto third = MatchLayer(factor, stack_, facts_);
+      if (!third.has_value()) return false;
+      match_.layers[2] = *std::move(third);
     }
+    auto first = MatchLayer(gate, stack_, facts_);
+    if (!first.has_value()) return false;
     match_.layers[0] = *std::move(first);
     return true;
   }

@@ -70,8 +70,7 @@ std::optional<Marks> MarksOf(Value* value, Facts& facts) {
   std::vector<SymInt> matrix(dims->begin(), dims->begin() + std::min<size_t>(dims->size(), 2));
   if (IsOp(node, "OneHot") && dims->size() == 3) {
     const auto values = IntsOf(node->input(2));
-    const int64_t axis = AttributeOr<int64_t>(*node, "axis", -1);
-    if (values != std::vector<int64_t>{0, 1} || (axis != -1 && axis != 2)) return std::nullopt;
+    if (values != std::vector<int64_t>{0, 1} || !IsAlongLast(*node, 3, -1)) return std::nullopt;
     Value* numbers = InOrderAs(node->input(0), matrix, facts);
     return numbers == nullptr ? std::nullopt : std::optional(Marks{numbers});
   }
@@ -131,7 +130,7 @@ bool IsFlatPlace(Value* value, int64_t k, const ExpertTokens& tokens, Facts& fac
 // Zaya has an expert more than it has weights, which skips the token.
 bool AreBelowBut(const Node& where, int64_t count, Facts& facts) {
   const Node* equal = ProducerOf(where.input(0), "Equal");
-  const Value* numbers = where.input(2);
+  Value* numbers = where.input(2);
   const double other = ScalarOf(where.input(1)).value_or(-1);
   if (other < 0 || other >= static_cast<double>(count)) return false;
   const bool replaces = equal != nullptr && equal->input(0) == numbers &&
@@ -139,40 +138,30 @@ bool AreBelowBut(const Node& where, int64_t count, Facts& facts) {
   return AreBelow(numbers, replaces ? count + 1 : count, facts);
 }
 
+// True if all axes but the last `kept` and the one along which the node gathers have extent 1.
+bool GathersAlongOnly(const Node& gather, int kept, Facts& facts) {
+  const int rank = facts.RankOf(gather.input(0));
+  const auto axis = AxisOf(gather, rank);
+  for (int i = 0; i < rank - kept; ++i) {
+    if (i != axis && facts.Extent(gather.input(0), i) != 1) return false;
+  }
+  return axis.has_value();
+}
+
 }  // namespace
 
 std::optional<PlaceRow> PlaceRowOf(Value* value, Facts& facts) {
-  value = InOrder(BeforeCasts(value));
-  const Node* node = value->producer();
-  if (node == nullptr) return std::nullopt;
-  // The row and the axis of rows, in what the node reads.
-  int64_t row = -1;
-  int64_t axis = -1;
-  if (IsOp(node, "Split")) {
-    axis = AttributeOr<int64_t>(*node, "axis", 0);
-    row = node->outputs().size() == 2 ? value->producer_index() : -1;
-  } else if (IsOp(node, "Gather")) {
-    axis = AttributeOr<int64_t>(*node, "axis", 0);
-    row = KnownInt(node->input(1), facts).value_or(-1);
-  } else if (IsOp(node, "Slice")) {
-    const auto known = KnownInt(node->input(3), facts);
-    if (!known.has_value()) return std::nullopt;
-    axis = *known;
-    row = KnownInt(node->input(1), facts).value_or(-1);
+  const std::vector<Traced> trace = Trace(BeforeCasts(value), facts);
+  const Node* list = trace.empty() ? nullptr : ProducerOf(trace.back().base, "NonZero");
+  if (list == nullptr || facts.Extent(list->output(0), 0) != 2) return std::nullopt;
+  const View all = View::Dense(*facts.DimsOf(list->output(0)));
+  for (const int row : {0, 1}) {
+    const auto one = all.Sliced(0, row, 1);
+    if (one.has_value() && WithoutOnes(*one) == WithoutOnes(trace.back().view)) {
+      return PlaceRow{list, row};
+    }
   }
-  if (row < 0 || row > 1 || facts.RankOf(node->input(0)) != 2) return std::nullopt;
-  if (axis < 0) axis += 2;
-  // One row, whose elements stay in their order.
-  if (!IsOp(node, "Gather") && facts.Extent(value, static_cast<int>(axis)) != 1) {
-    return std::nullopt;
-  }
-  const Node* list = node->input(0)->producer();
-  if (IsTranspose(list, {1, 0})) {
-    axis = 1 - axis;
-    list = list->input(0)->producer();
-  }
-  if (axis != 0 || !IsOp(list, "NonZero")) return std::nullopt;
-  return PlaceRow{list, static_cast<int>(row)};
+  return std::nullopt;
 }
 
 std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
@@ -198,13 +187,13 @@ std::optional<ExpertTokens> TokensOf(const Node& places, Facts& facts) {
   return traced.view == view.Transposed({1, 0}) ? std::optional(tokens) : std::nullopt;
 }
 
-bool AreBelow(const Value* numbers, int64_t count, Facts& facts) {
-  while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
+bool AreBelow(Value* numbers, int64_t count, Facts& facts) {
+  numbers = InOrder(numbers);
   const Node* node = numbers->producer();
   if (IsOp(node, "Where")) return AreBelowBut(*node, count, facts);
   if (IsOp(node, "Concat")) {
     return absl::c_all_of(node->inputs(),
-                          [&](const Value* part) { return AreBelow(part, count, facts); });
+                          [&](Value* part) { return AreBelow(part, count, facts); });
   }
   const bool is_largest = IsOp(node, "ArgMax");
   if (!is_largest && (!IsOp(node, "TopK") || numbers->producer_index() != 1)) return false;
@@ -213,35 +202,25 @@ bool AreBelow(const Value* numbers, int64_t count, Facts& facts) {
   return size.has_value() && *size <= count;
 }
 
-bool AreDistinct(const Value* numbers, Facts& facts) {
+bool AreDistinct(Value* numbers, Facts& facts) {
   const auto k = facts.Extent(numbers, -1);
-  while (KeepsOrder(numbers)) numbers = numbers->producer()->input(0);
+  numbers = InOrder(numbers);
   const Node* top = numbers->producer();
   if (!IsOp(top, "TopK") || numbers->producer_index() != 1 || !k.has_value()) return false;
-  const int64_t axis = AttributeOr<int64_t>(*top, "axis", -1);
-  return (axis == -1 || axis == facts.RankOf(numbers) - 1) && facts.Extent(numbers, -1) == k;
+  return IsAlongLast(*top, facts.RankOf(numbers), -1) && facts.Extent(numbers, -1) == k;
 }
 
 Value* GatheredFrom(Value* rows, const ExpertTokens& tokens, Facts& facts) {
-  const Node* node = rows->producer();
+  const Node* gather = ProducerOf(rows, "Gather");
   const auto size = facts.Extent(rows, -1);
-  if (node == nullptr || !size.has_value()) return nullptr;
-  Value* x = node->input(0);
-  const int rank = facts.RankOf(x);
-  if (rank < 2 || facts.Extent(x, -1) != size || !IsRow(node->input(1), tokens, true, facts)) {
-    return nullptr;
-  }
+  if (gather == nullptr || !size.has_value()) return nullptr;
+  Value* x = gather->input(0);
+  const bool whole = facts.RankOf(x) >= 2 && facts.Extent(x, -1) == size;
   // The tokens are the only axis of x before the last that has not extent 1.
-  int axis = 0;
-  if (IsOp(node, "Gather")) axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", 0));
-  if (!IsOp(node, "Gather") && (!IsOp(node, "GatherND") || facts.Extent(node->input(1), -1) != 1 ||
-                                AttributeOr<int64_t>(*node, "batch_dims", 0) != 0)) {
-    return nullptr;
-  }
-  for (int i = 0; i + 1 < rank; ++i) {
-    if (i != axis && facts.Extent(x, i) != 1) return nullptr;
-  }
-  return SameRows(x, facts);
+  return whole && GathersAlongOnly(*gather, 1, facts) &&
+                 IsRow(gather->input(1), tokens, true, facts)
+             ? SameRows(x, facts)
+             : nullptr;
 }
 
 std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& tokens, Facts& facts) {
@@ -255,13 +234,8 @@ std::optional<RouteWeights> WeightsOf(Value* gathered, const ExpertTokens& token
                       IsPairOf(node->input(1), tokens, facts);
     return fits ? std::optional(RouteWeights{matrix}) : std::nullopt;
   }
-  if (!IsOp(node, "Gather")) return std::nullopt;
-  const auto axis = static_cast<int>(AttributeOr<int64_t>(*node, "axis", 0));
+  if (!IsOp(node, "Gather") || !GathersAlongOnly(*node, 0, facts)) return std::nullopt;
   Value* read = node->input(0);
-  const int rank = facts.RankOf(read);
-  for (int i = 0; i < rank; ++i) {
-    if (i != (axis < 0 ? axis + rank : axis) && facts.Extent(read, i) != 1) return std::nullopt;
-  }
   if (Value* matrix = InOrderAs(read, routes, facts); matrix != nullptr) {
     const auto k = routes[1].constant();
     const bool fits = k.has_value() && IsFlatPlace(node->input(1), *k, tokens, facts);
@@ -286,9 +260,8 @@ std::optional<WeightRow> RowOfWeights(const Value* value, Facts& facts) {
   if (scatter == nullptr || !SetsInZeros(*scatter) || facts.RankOf(value) != 2) {
     return std::nullopt;
   }
-  const int64_t axis = AttributeOr<int64_t>(*scatter, "axis", 0);
-  const bool in_rows = axis == 1 || axis == -1;
-  return in_rows ? std::optional(WeightRow{scatter->input(1), scatter->input(2)}) : std::nullopt;
+  if (!IsAlongLast(*scatter, 2)) return std::nullopt;
+  return WeightRow{scatter->input(1), scatter->input(2)};
 }
 
 std::optional<WeightOfExpert> WeightOfExpertIn(const Value* value, Facts& facts) {

@@ -35,10 +35,10 @@ inline constexpr char kChosenTwice[] = "a token may choose an expert twice";
 
 // True if the elements are numbers from 0 to `count` - 1: places of a TopK or an ArgMax, or of
 // several, also where `count` itself was replaced by another.
-bool AreBelow(const Value* numbers, int64_t count, Facts& facts);
+bool AreBelow(Value* numbers, int64_t count, Facts& facts);
 
 // True if no row of the numbers [T, k] has one twice: a TopK chose them.
-bool AreDistinct(const Value* numbers, Facts& facts);
+bool AreDistinct(Value* numbers, Facts& facts);
 
 // x [T, H], where `rows` are its rows of these tokens; null if they are something else. x may have
 // other leading axes that count the same.

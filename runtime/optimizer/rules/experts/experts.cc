@@ -27,6 +27,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/hash_map.h"
+#include "graph/attribute_key.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/reshape.h"
@@ -170,13 +171,15 @@ class ExpertSum {
     const Term& first = terms_[0];
     if (term.x != first.x || term.tokens.numbers != first.tokens.numbers ||
         term.weights.matrix != first.weights.matrix ||
-        term.weights.by_expert != first.weights.by_expert ||
-        term.expert.attributes.size() != first.expert.attributes.size()) {
+        term.weights.by_expert != first.weights.by_expert) {
       return false;
     }
-    for (const auto& [name, value] : term.expert.attributes) {
-      const auto other = first.expert.attributes.find(name);
-      if (other == first.expert.attributes.end() || !Equal(value, other->second)) return false;
+    std::string attributes;
+    std::string attributes_of_first;
+    if (!AppendKey(term.expert.attributes, attributes) ||
+        !AppendKey(first.expert.attributes, attributes_of_first) ||
+        attributes != attributes_of_first) {
+      return false;
     }
     for (size_t i = 0; i < term.expert.layers.size(); ++i) {
       const ExpertLayerMatch& own = term.expert.layers[i];
@@ -188,20 +191,6 @@ class ExpertSum {
       }
     }
     return true;
-  }
-
-  static bool Equal(const AttributeValue& a, const AttributeValue& b) {
-    return std::visit(
-        [&](const auto& own) {
-          using T = std::decay_t<decltype(own)>;
-          if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
-                        std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<int64_t>>) {
-            const T* other = std::get_if<T>(&b);
-            return other != nullptr && own == *other;
-          }
-          return false;
-        },
-        a);
   }
 
   std::optional<Term> MatchTerm(const Node& scatter) {

@@ -13,9 +13,6 @@
 //        |
 //        y
 
-#include <iterator>
-#include <optional>
-
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
@@ -24,37 +21,15 @@
 namespace attnrun::opt {
 namespace {
 
-// Columns [first, first + width) of a value.
-struct Columns {
-  Value* base = nullptr;
-  int64_t first = 0;
-  int64_t width = 0;
-};
-
-// The value as columns of the furthest value that it is cut from; nullopt if it is cut from none.
-std::optional<Columns> FindColumns(Value* value, Facts& facts) {
-  const std::vector<Traced> chain = Trace(value, facts);
-  for (size_t i = chain.size(); i-- > 1;) {
-    const std::vector<SymInt>& dims = *facts.DimsOf(chain[i].base);
-    const auto part = chain[i].view.PartOf(dims);
-    if (!part.has_value() || part->axis + 1 != std::ssize(dims)) continue;
-    const auto first = part->first.constant();
-    const auto width = part->count.constant();
-    const bool known = first.has_value() && width.has_value() && dims.back().constant().has_value();
-    if (known && *width > 0) return Columns{chain[i].base, *first, *width};
-  }
-  return std::nullopt;
-}
-
 bool FuseGatedActivation(RuleContext& context, Node* node, Patch& patch) {
   for (const int side : {0, 1}) {
     Node* activation = node->input(side)->producer();
     if (activation == nullptr || node->input(0) == node->input(1)) continue;
     const auto ending = EndingOf(activation, context.facts);
     if (!ending.has_value()) continue;
-    const auto gate = FindColumns(ending->x, context.facts);
-    const auto up = FindColumns(node->input(1 - side), context.facts);
-    if (!gate.has_value() || !up.has_value()) continue;
+    const auto gate = ColumnsOf(ending->x, context.facts);
+    const auto up = ColumnsOf(node->input(1 - side), context.facts);
+    if (!gate.has_value() || !up.has_value() || gate->step != 1 || up->step != 1) continue;
     if (gate->base != up->base || gate->width != up->width) continue;
     patch.Supersede({node, activation});
     if (!patch.Admits({node->output(0)}, node)) return false;
