@@ -16,8 +16,7 @@ extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, k
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
     kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
 extern const Rule kChannelsLast;
-extern const Rule kSummedProducts, kEinsum, kPointwiseConvolution, kLinear, kMoveViews,
-    kPooledMeans;
+extern const Rule kSummedProducts, kEinsum, kLinear, kMoveViews, kPooledMeans;
 extern const Rule kRegionSums, kRowFactors, kStackedProducts, kJoinedBiases, kJoinedKeys,
     kJoinedValues, kJoinedProducts, kAttention, kMissingSoftmax, kStandardAttention,
     kAttentionOperands, kAttentionMask;
@@ -51,7 +50,7 @@ const std::vector<Phase>& StandardPhases() {
       // Chooses the layout of images. Runs once activations and normalizations are found.
       {"images", {&kPooledMeans, &kChannelsLast}},
       // Finds products with constant weights.
-      {"linear", {&kSummedProducts, &kEinsum, &kPointwiseConvolution, &kLinear, &kMoveViews}},
+      {"linear", {&kSummedProducts, &kEinsum, &kLinear, &kMoveViews}},
       // Finds mixtures of experts. Runs before the layers of an expert merge.
       {"experts", {&kAddedRows, &kExperts, &kBatchedExperts}},
       // Finds a Softmax between two products.

@@ -18,9 +18,10 @@
 //                                            |
 //                                        y [N,M,H,W]
 //
-// A Conv that projects each element by itself becomes an attnrun.Linear. A Reshape of the positions
-// alone has both forms, so that tokens [N, H W, C] that are convolved need no Transpose; and
-// convolutions along a single axis, on [N, C, L], do.
+// A Conv that projects each element by itself becomes an attnrun.Linear, as the projections of some
+// attentions are, which read their operands in either layout. A Reshape of the positions alone has
+// both forms, so that tokens [N, H W, C] that are convolved need no Transpose; and convolutions
+// along a single axis, on [N, C, L], do.
 //
 // Each node that has both forms gets one of them, and a value that is written in one layout and
 // read in the other is transposed once. The choice that moves fewest elements is the minimum cut of
@@ -37,6 +38,8 @@
 #include "core/status.h"
 #include "ops/tensors/channels_last.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/convolution/conv_parts.h"
 #include "optimizer/rules/convolution/image_form.h"
@@ -146,7 +149,11 @@ class LayoutChoice {
     if (IsOp(node, "Shape")) return std::nullopt;
     if (IsLast(node, /*first=*/false)) return MinimumCut::kSource;
     const auto found = forms_.find(node);
-    if (found == forms_.end()) return MinimumCut::kSink;
+    if (found == forms_.end()) {
+      // An attention reads its operands in either layout.
+      const bool any = MovesElements(*node) && LeadsToProduct(node->output(0));
+      return any ? std::nullopt : std::optional(MinimumCut::kSink);
+    }
     const ImageForm& form = found->second.form;
     const bool reads = absl::c_any_of(form.inputs, [&](int i) { return node->input(i) == value; });
     return reads ? found->second.vertex : MinimumCut::kSink;
@@ -219,6 +226,7 @@ absl::StatusOr<int> PutChannelsLast(RuleContext& context) {
 extern const Rule kChannelsLast = {
     .name = "channels_last",
     .summary = "Convolutions and the nodes between them take images whose channels are last",
-    .run = PutChannelsLast};
+    .run = PutChannelsLast,
+    .aliases = {"pointwise_convolution"}};
 
 }  // namespace attnrun::opt

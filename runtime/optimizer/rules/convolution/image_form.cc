@@ -284,15 +284,16 @@ constexpr NamedForm kForms[] = {
 };
 
 // True for a Conv along a single axis, unless it has few features in a group, as in vocoders: the
-// kernel for these computes vectors of positions. Depthwise ones have vectors of channels.
-bool SuitsChannelsLast(const Node& node) {
+// kernel for these computes vectors of positions. Depthwise ones have vectors of channels, and
+// pointwise ones are products of matrices.
+bool SuitsChannelsLast(const Node& node, Facts& facts) {
   constexpr int64_t kFewFeatures = 32;
-  const Value* w = node.input(1);
-  if (node.op_type() != "Conv" || w == nullptr || !w->is_constant()) return false;
-  const Tensor& weight = *w->constant();
+  const auto parts = ConvParts::Of(node, facts);
+  if (!parts.has_value()) return false;
+  const int64_t features = parts->weight->constant()->dim(0);
   const auto group = AttributeOr<int64_t>(node, "group", 1);
-  if (group < 1 || weight.rank() == 0) return false;
-  return group == weight.dim(0) || weight.dim(0) / group > kFewFeatures;
+  if (parts->IsPointwise() || group == features) return true;
+  return group >= 1 && features / group > kFewFeatures;
 }
 
 // True if all inputs but one are constants. Other nodes on values with three axes are the many of
@@ -316,7 +317,7 @@ std::optional<ImageForm> ImageFormOf(const Node& node, Facts& facts) {
   if (!node.domain().empty()) return std::nullopt;
   if (node.op_type() == "Reshape") return ReshapeForm(node, facts);
   const int rank = facts.RankOf(node.input(0));
-  if (rank == 3 && SuitsChannelsLast(node)) return ConvolutionForm(node, rank, facts);
+  if (rank == 3 && SuitsChannelsLast(node, facts)) return ConvolutionForm(node, rank, facts);
   if (rank != 4) return std::nullopt;
   if (traits.reduces) return ReductionForm(node, rank, facts);
   for (const auto& [op, of] : kForms) {
