@@ -33,16 +33,17 @@ Value* PerChannel(Patch& patch, Value* numbers, size_t rank) {
 }
 
 bool ConvolveIntegers(RuleContext& context, Node* node, Patch& patch) {
-  const auto conv = ReadQdqConvolution(*node, context.facts);
+  const auto conv = ReadQdqProduct(*node, context.facts);
   if (!conv.has_value()) return false;
-  const size_t rank = conv->weight->constant()->rank();
+  const LinearWeightParts& weight = conv->weight;
+  const size_t rank = weight.values->constant()->rank();
   patch.Supersede({node});
-  Value* sums = patch.Op(
-      "ConvInteger",
-      {Arranged(patch, conv->x), conv->weight, conv->x.zero_point, conv->weight_zero_point},
-      node->attributes(), node->name());
+  Value* sums =
+      patch.Op("ConvInteger",
+               {Arranged(patch, conv->x), weight.values, conv->x.zero_point, weight.zero_points},
+               node->attributes(), node->name());
   Value* floats = patch.Op("Cast", {sums}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
-  Value* scale = patch.Op("Mul", {conv->x.scale, PerChannel(patch, conv->weight_scale, rank)});
+  Value* scale = patch.Op("Mul", {conv->x.scale, PerChannel(patch, weight.scales, rank)});
   Value* y = patch.Op("Mul", {floats, scale});
   if (Value* bias = node->input(2); bias != nullptr) {
     y = patch.Op("Add", {y, PerChannel(patch, bias, rank)});

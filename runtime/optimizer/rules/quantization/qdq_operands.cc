@@ -37,37 +37,50 @@ bool IsNumber(const Value* value, Facts& facts) {
   return dims->empty() || (*dims)[0].is_constant(1);
 }
 
-// True if there is one scale, and one zero point, for the whole weight or for each column.
+// True if there is one scale, and one zero point, for the whole weight or for each index of the
+// axis that counts columns.
 bool HasPlainScales(const Node& dequantize, const LinearWeightParts& weight) {
   const Tensor& scale = *weight.scales->constant();
   if (weight.zero_points != nullptr && weight.zero_points->constant()->shape() != scale.shape()) {
     return false;
   }
   if (scale.num_elements() == 1) return scale.rank() <= 1;
-  const auto axis = AttributeOr<int64_t>(dequantize, "axis", 1);
   return scale.shape() == Shape{weight.Columns()} &&
-         (axis < 0 ? axis + 2 : axis) == (weight.transposed ? 0 : 1);
+         AxisOf(dequantize, weight.values->constant()->rank(), 1) == (weight.transposed ? 0 : 1);
 }
 
-std::optional<LinearWeightParts> ReadWeight(Value* floats, bool transposed, Facts& facts) {
-  LinearWeightParts weight;
-  weight.transposed = transposed;
-  if (IsOp(floats->producer(), "Transpose") &&
-      PermutationOf(*floats->producer(), 2) == SwapOfLastTwo(2)) {
-    weight.transposed = !transposed;
-    floats = floats->producer()->input(0);
-  }
+// A constant weight, whose columns lie along its first axis if `transposed`, else the second.
+std::optional<LinearWeightParts> ReadWeight(const Value* floats, bool transposed, Facts& facts) {
   const Node* node = floats->producer();
-  if (!IsDequantization(node, facts)) return std::nullopt;
-  weight.values = node->input(0);
-  weight.scales = node->input(1);
-  weight.zero_points = node->input(2);
-  if (!HasConstantInputs(*node)) return std::nullopt;
-  const Tensor& matrix = *weight.values->constant();
-  if (matrix.rank() != 2 || matrix.num_elements() == 0 || !HasPlainScales(*node, weight)) {
+  if (!IsDequantization(node, facts) || !HasConstantInputs(*node)) return std::nullopt;
+  const LinearWeightParts weight = {{node->input(0), node->input(1), node->input(2)}, transposed};
+  const Tensor& values = *weight.values->constant();
+  if (values.rank() < 2 || values.num_elements() == 0 || !HasPlainScales(*node, weight)) {
     return std::nullopt;
   }
-  return matrix.dim(weight.transposed ? 1 : 0) <= kMostRows ? std::optional(weight) : std::nullopt;
+  const int64_t rows = values.num_elements() / weight.Columns();
+  return rows <= kMostRows ? std::optional(weight) : std::nullopt;
+}
+
+// The weight of a Conv of one group. With several, one for each channel above all, floats are
+// faster.
+std::optional<LinearWeightParts> ReadConvWeight(const Node& conv, Facts& facts) {
+  if (AttributeOr<int64_t>(conv, "group", 1) != 1) return std::nullopt;
+  const auto weight = ReadWeight(conv.input(1), /*transposed=*/true, facts);
+  return weight.has_value() && weight->values->constant()->rank() >= 3 ? weight : std::nullopt;
+}
+
+// The matrix of a MatMul or Gemm, which may be transposed before the product.
+std::optional<LinearWeightParts> ReadMatrix(const Node& product, Facts& facts) {
+  const Value* floats = product.input(1);
+  bool transposed = AttributeOr<int64_t>(product, "transB", 0) != 0;
+  if (IsOp(floats->producer(), "Transpose") &&
+      PermutationOf(*floats->producer(), 2) == SwapOfLastTwo(2)) {
+    transposed = !transposed;
+    floats = floats->producer()->input(0);
+  }
+  const auto weight = ReadWeight(floats, transposed, facts);
+  return weight.has_value() && weight->values->constant()->rank() == 2 ? weight : std::nullopt;
 }
 
 }  // namespace
@@ -98,44 +111,15 @@ Value* Arranged(Patch& patch, const QdqOperand& operand) {
 }
 
 std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts) {
-  const bool is_gemm = IsOp(&product, "Gemm");
-  if (!is_gemm && !IsOp(&product, "MatMul")) return std::nullopt;
-  if (is_gemm && !IsPlainGemm(product)) return std::nullopt;
-  if (product.input(0) == nullptr || product.input(1) == nullptr) return std::nullopt;
-  const bool transposed = is_gemm && AttributeOr<int64_t>(product, "transB", 0) != 0;
-  const auto weight = ReadWeight(product.input(1), transposed, facts);
+  const bool is_conv = IsOp(&product, "Conv");
+  const bool is_plain =
+      is_conv || IsOp(&product, "MatMul") || (IsOp(&product, "Gemm") && IsPlainGemm(product));
+  if (!is_plain || product.input(0) == nullptr || product.input(1) == nullptr) return std::nullopt;
+  const auto weight = is_conv ? ReadConvWeight(product, facts) : ReadMatrix(product, facts);
   if (!weight.has_value()) return std::nullopt;
   auto x = ReadQdqOperand(product.input(0), facts);
   if (!x.has_value()) return std::nullopt;
   return QdqProduct{*std::move(x), *weight};
-}
-
-std::optional<QdqConvolution> ReadQdqConvolution(const Node& conv, Facts& facts) {
-  if (!IsOp(&conv, "Conv") || conv.input(0) == nullptr || conv.input(1) == nullptr) {
-    return std::nullopt;
-  }
-  // With several groups, one for each channel above all, floats are faster.
-  if (AttributeOr<int64_t>(conv, "group", 1) != 1) return std::nullopt;
-  const Node* dequantize = conv.input(1)->producer();
-  if (!IsDequantization(dequantize, facts) || !HasConstantInputs(*dequantize)) return std::nullopt;
-  QdqConvolution result;
-  result.weight = dequantize->input(0);
-  result.weight_scale = dequantize->input(1);
-  result.weight_zero_point = dequantize->input(2);
-  const Tensor& weight = *result.weight->constant();
-  if (weight.rank() < 3 || weight.num_elements() == 0) return std::nullopt;
-  const Tensor& scale = *result.weight_scale->constant();
-  const Value* zero = result.weight_zero_point;
-  const auto axis = AttributeOr<int64_t>(*dequantize, "axis", 1);
-  const bool by_channel = scale.shape() == Shape{weight.dim(0)} &&
-                          (axis == 0 || axis == -static_cast<int64_t>(weight.rank()));
-  if (!by_channel && (scale.num_elements() != 1 || scale.rank() > 1)) return std::nullopt;
-  if (zero != nullptr && zero->constant()->shape() != scale.shape()) return std::nullopt;
-  if (weight.num_elements() / weight.dim(0) > kMostRows) return std::nullopt;
-  auto x = ReadQdqOperand(conv.input(0), facts);
-  if (!x.has_value()) return std::nullopt;
-  result.x = *std::move(x);
-  return result;
 }
 
 bool ReadsDequantizedTable(const Node& node, Facts& facts) {
@@ -152,8 +136,6 @@ bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts
     return absl::c_all_of(floats->consumers(), [&](const Node* reader) {
       if (IsOp(reader, "Transpose")) return self(reader->output(0), self);
       if (ReadsDequantizedTable(*reader, facts)) return true;
-      const auto convolution = ReadQdqConvolution(*reader, facts);
-      if (convolution.has_value()) return convolution->weight == dequantize.input(0);
       const auto product = ReadQdqProduct(*reader, facts);
       return product.has_value() && product->weight.values == dequantize.input(0);
     });

@@ -31,33 +31,20 @@ Value* Arranged(Patch& patch, const QdqOperand& operand);
 
 struct QdqProduct {
   QdqOperand x;
-  // A constant matrix of integers; constant scales and zero points, one number each or one for each
-  // column.
+  // Constant integers: a matrix, or the [M, C, ..] of a convolution. Constant scales and zero
+  // points, one number each or one for each column, or channel of the M.
   LinearWeightParts weight;
 };
 
-// Describes a MatMul, or a Gemm that is X·W or X·W + C, whose operands come from DequantizeLinear
-// and whose sums can be computed in integers; nullopt for other products.
+// Describes a MatMul, a Gemm that is X·W or X·W + C, or a Conv of one group, whose operands come
+// from DequantizeLinear and whose sums can be computed in integers; nullopt for other nodes.
 std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts);
-
-struct QdqConvolution {
-  QdqOperand x;
-  // [M, C, ..] and constant, its scale and zero point as well: one number each, or one for each of
-  // the M channels.
-  Value* weight = nullptr;
-  Value* weight_scale = nullptr;
-  Value* weight_zero_point = nullptr;
-};
-
-// Describes a Conv of one group whose operands come from DequantizeLinear and whose sums can be
-// computed in integers; nullopt for other nodes.
-std::optional<QdqConvolution> ReadQdqConvolution(const Node& conv, Facts& facts);
 
 // True for a Gather of a constant table that a DequantizeLinear with one scale made floats.
 bool ReadsDequantizedTable(const Node& node, Facts& facts);
 
-// True if all readers of a DequantizeLinear's result take its integers: products and convolutions
-// that the functions above accept and that have it as the weight, and Gathers of its rows.
+// True if all readers of a DequantizeLinear's result take its integers: products that the function
+// above accepts and that have it as the weight, and Gathers of its rows.
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts);
 
 }  // namespace attnrun::opt
