@@ -58,6 +58,12 @@ bool MeansItself(absl::Span<const SymInt> from, absl::Span<const SymInt> to, siz
 
 }  // namespace
 
+Value* Flat(Patch& patch, Value* value) {
+  if (value == nullptr || !value->is_constant() || value->constant()->rank() == 1) return value;
+  const Tensor& tensor = *value->constant();
+  return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
+}
+
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
                                                   absl::Span<const SymInt> to) {
   std::vector<int64_t> target;

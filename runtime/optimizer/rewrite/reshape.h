@@ -10,6 +10,9 @@
 
 namespace attnrun::opt {
 
+// A constant as a list of its elements; null and other values as they are.
+Value* Flat(Patch& patch, Value* value);
+
 // The shape operand of a Reshape that changes extents `from` to `to` in every run: numbers, 0 for
 // an extent that is copied, and at most one -1. nullopt if these cannot express it.
 std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,

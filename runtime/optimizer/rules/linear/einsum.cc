@@ -213,12 +213,11 @@ class EinsumRewrite {
   Value* TakeBias(const ops::Labels& columns) {
     Node* add = OnlyReader(context_.graph, result_, "Add");
     if (add == nullptr) return nullptr;
-    const Value* bias = OtherOperand(*add, result_);
+    Value* bias = OtherOperand(*add, result_);
     if (!bias->is_constant() || !IsBias(*bias->constant(), columns)) return nullptr;
     patch_.Supersede({add});
     result_ = add->output(0);
-    return patch_.Constant(bias->name(),
-                           bias->constant()->Reshaped({bias->constant()->num_elements()}));
+    return Flat(patch_, bias);
   }
 
   // True if the tensor has one element for each column and is the same for all rows.

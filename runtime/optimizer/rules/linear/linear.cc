@@ -23,6 +23,7 @@
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
+#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/linear/linear_match.h"
 
@@ -94,7 +95,7 @@ bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
     bias = nullptr;
   }
   patch.Supersede(match.nodes);
-  match.parts.bias = FlatBias(patch, bias);
+  match.parts.bias = Flat(patch, bias);
   Value* y = match.parts.Write(patch, node->name());
   // A term that is no bias, such as a matrix, is added behind.
   if (match.term != nullptr && bias == nullptr) y = patch.Op("Add", {y, match.term});

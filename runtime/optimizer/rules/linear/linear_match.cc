@@ -27,10 +27,4 @@ Value* TakeBiasAdd(RuleContext& context, int64_t columns, LinearMatch& match) {
   return bias;
 }
 
-Value* FlatBias(Patch& patch, Value* bias) {
-  if (bias == nullptr || bias->constant()->rank() == 1) return bias;
-  return patch.Constant(bias->name(),
-                        bias->constant()->Reshaped({bias->constant()->num_elements()}));
-}
-
 }  // namespace attnrun::opt

@@ -38,9 +38,6 @@ bool IsBias(const Value* value, int64_t columns, int rank);
 // into the match and returns the bias; returns null if there is none.
 Value* TakeBiasAdd(RuleContext& context, int64_t columns, LinearMatch& match);
 
-// The bias with one axis, as Linear requires. Null stays null.
-Value* FlatBias(Patch& patch, Value* bias);
-
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_LINEAR_LINEAR_MATCH_H_

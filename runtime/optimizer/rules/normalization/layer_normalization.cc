@@ -22,7 +22,7 @@
 //
 // A bias that is added to a norm without one becomes the bias of the norm.
 
-#include "core/elements.h"
+#include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/normalization/normalized_rows.h"
@@ -64,9 +64,8 @@ std::optional<NormalizedRows> FindCentered(RuleContext& context, Node* node) {
 bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   Facts& facts = context.facts;
   const int rank = facts.RankOf(rms->input(0));
-  const int64_t axis = AttributeOr<int64_t>(*rms, "axis", -1);
   const auto length = facts.Extent(rms->input(0), -1);
-  if (rank < 1 || (axis != -1 && axis != rank - 1) || length.value_or(0) == 0) return false;
+  if (rank < 1 || !IsAlongLast(*rms, rank, -1) || length.value_or(0) == 0) return false;
   MatchedNodes nodes = {rms};
   const float epsilon = AttributeOr<float>(*rms, "epsilon", 1e-5F);
   Value* x = CenteredSource(rms->input(0), facts, nodes);
@@ -77,8 +76,7 @@ bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   if (!patch.Admits({y}, rms)) return false;
   Value* scale = rms->input(1);
   const bool is_row = facts.RankOf(scale) == 1 && facts.Extent(scale, 0) == length;
-  const std::vector<double> ones(*length, 1);
-  Value* row = is_row ? scale : patch.Constant("ones", FromDoubles(type, {*length}, ones));
+  Value* row = is_row ? scale : Ones(patch, type, *length);
   Value* norm = patch.Op("LayerNormalization", {x, row},
                          {{"axis", int64_t{-1}}, {"epsilon", epsilon}}, rms->name());
   patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
@@ -108,6 +106,10 @@ std::optional<NormalizedRows> FindShifted(RuleContext& context, Node* node, bool
 
 // Finds FindShifted's form, with or without a scale.
 std::optional<NormalizedRows> FindSum(RuleContext& context, Node* node) {
+  // Most sums have no such product, and need no pattern to say so.
+  if (absl::c_none_of(node->inputs(), [](Value* x) { return ProducerOf(x, "Mul") != nullptr; })) {
+    return std::nullopt;
+  }
   for (const bool scaled : {true, false}) {
     auto rows = FindShifted(context, node, scaled);
     if (!rows.has_value()) continue;

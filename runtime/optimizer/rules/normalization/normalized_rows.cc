@@ -8,6 +8,7 @@
 #include "core/quote.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
+#include "optimizer/rewrite/reshape.h"
 
 namespace attnrun::opt {
 namespace {
@@ -33,12 +34,6 @@ Pattern Root(Value** x, double* epsilon) {
                 Op("Pow", {MeanSquarePlus(x, epsilon), Number(0.5, 0)})});
 }
 
-Value* FlatParameter(Patch& patch, Value* value) {
-  if (value == nullptr || !value->is_constant() || value->constant()->rank() == 1) return value;
-  const Tensor& tensor = *value->constant();
-  return patch.Constant(value->name(), tensor.Reshaped({tensor.num_elements()}));
-}
-
 // True if the node multiplies `y` by a constant of the type and shape of `scale`.
 bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
   if (!IsOp(mul, "Mul") || mul->output(0) == nullptr) return false;
@@ -47,11 +42,11 @@ bool IsScaled(const Node* mul, const Value* y, const Tensor& scale) {
          TypeAndShape(*other->constant()) == TypeAndShape(scale);
 }
 
+}  // namespace
+
 Value* Ones(Patch& patch, DataType type, int64_t length) {
   return patch.Constant("ones", FromDoubles(type, {length}, std::vector<double>(length, 1)));
 }
-
-}  // namespace
 
 bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts) {
   if (value == nullptr) return false;
@@ -143,10 +138,9 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
   if (length == 0) return false;
   patch.Supersede(rows.nodes);
   if (!patch.Admits({rows.y}, &anchor)) return false;
-  Value* scale =
-      rows.scale == nullptr ? Ones(patch, type, *length) : FlatParameter(patch, rows.scale);
+  Value* scale = rows.scale == nullptr ? Ones(patch, type, *length) : Flat(patch, rows.scale);
   std::vector<Value*> inputs = {rows.x, scale};
-  if (rows.bias != nullptr) inputs.push_back(FlatParameter(patch, rows.bias));
+  if (rows.bias != nullptr) inputs.push_back(Flat(patch, rows.bias));
   patch.Replace(rows.y,
                 patch.Op(op_type, inputs,
                          {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(rows.epsilon)}},

@@ -46,6 +46,8 @@ bool ScaleByReader(RuleContext& context, Node* norm, Patch& patch);
 
 // True if the value is a row of `length` elements that is the same for all rows of `rank` axes.
 bool IsRowParameter(const Value* value, int64_t length, int rank, Facts& facts);
+// The scale of rows that have none.
+Value* Ones(Patch& patch, DataType type, int64_t length);
 // Matches the mean over the last axis, which stays with extent 1.
 Pattern LastAxisMean(Pattern inner);
 // Matches 1 / sqrt(mean(x^2) + epsilon), with or without a Cast in between.
