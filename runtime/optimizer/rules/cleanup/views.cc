@@ -5,6 +5,7 @@
 //
 //   x -> Reshape -> Transpose(0,2,1,3) -> Transpose(0,2,1,3) -> Reshape -> y   becomes   x = y
 
+#include <algorithm>
 #include <iterator>
 
 #include "absl/hash/hash.h"
@@ -15,7 +16,6 @@
 #include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"
-#include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -121,33 +121,22 @@ Value* OnePosition(Patch& patch, const Traced& traced, const View& base) {
   return nullptr;
 }
 
-// Writes such a view with its axes in another order as a Gather and a Transpose.
-Value* OnePositionTransposed(Patch& patch, const Traced& traced, const View& base) {
-  for (const Position& position : PositionsWhere(base, traced.view)) {
-    const auto permutation = AsPermutation(position.view, traced.view);
-    if (!permutation.has_value()) continue;
-    return patch.Op("Transpose", {position.Picked(patch, traced.base)}, {{"perm", *permutation}});
-  }
-  return nullptr;
-}
-
-// Rewrites Transpose -> Gather -> Transpose, where several Gathers may share the first Transpose,
-// to a Gather and a Transpose, the form that other exporters write.
-Value* TransposedOnce(Patch& patch, Facts& facts, Value* value, const std::vector<Traced>& chain) {
-  MatchedNodes nodes;
-  Value* x = nullptr;
-  const Pattern twice = Op("Transpose", {Op("Gather", {Op("Transpose", {Is(&x)}), Rest()})});
-  if (chain.size() < 4 || !twice.Match(value, facts, nodes)) return nullptr;
-  if (chain[1].base->consumers().size() != 1) return nullptr;
-  return OnePositionTransposed(patch, chain[3], View::Dense(*facts.DimsOf(chain[3].base)));
-}
-
 // Rewrites a Gather behind views that reorder or drop axes, where several Gathers may share them,
-// as a Gather of what the views read and a Squeeze, which joins what follows more easily.
-Value* PickedFirst(Patch& patch, Facts& facts, const std::vector<Traced>& chain) {
-  for (size_t i = chain.size(); i-- > 3;) {
+// as a Gather of what the views read and a Squeeze, which joins what follows more easily. Where a
+// view reads the Gather, a Transpose takes the place of the Squeeze.
+Value* PickedFirst(Patch& patch, Facts& facts, const Node& node, size_t unpicked,
+                   const std::vector<Traced>& chain) {
+  const bool picks = ops::TraitsOf(node).reads_indices;
+  if (!picks && node.input(0)->consumers().size() > 1) return nullptr;
+  for (size_t i = chain.size(); i-- > std::max<size_t>(unpicked, 3);) {
     const View base = View::Dense(*facts.DimsOf(chain[i].base));
     for (const Position& position : PositionsWhere(base, chain[i].view)) {
+      const auto permutation = AsPermutation(position.view, chain[i].view);
+      if (!picks && permutation.has_value()) {
+        Value* picked = position.Picked(patch, chain[i].base);
+        return patch.Op("Transpose", {picked}, {{"perm", *permutation}});
+      }
+      if (!picks) continue;
       std::optional<View> squeezed = position.view;
       std::vector<int64_t> dropped;
       for (int axis = base.rank(); squeezed.has_value() && axis-- > 0;) {
@@ -211,8 +200,7 @@ Value* Simplified(RuleContext& context, Value* value, const std::vector<Traced>&
     }
     if (simplest != nullptr) return simplest;
   }
-  if (Value* once = TransposedOnce(patch, context.facts, value, chain)) return once;
-  return ops::TraitsOf(node).reads_indices ? PickedFirst(patch, context.facts, chain) : nullptr;
+  return PickedFirst(patch, context.facts, node, unpicked, chain);
 }
 
 size_t HashOfAttributes(const Node& node) {
