@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ops/interface/infer_rules.h"
@@ -264,9 +265,31 @@ std::optional<View> View::Gathered(int first, absl::Span<const View> positions) 
   return view;
 }
 
+std::optional<View> View::Continued(absl::Span<const View> views, int axis) {
+  View view = views.front();
+  const auto longer =
+      absl::c_find_if(views, [&](const View& piece) { return !piece.axes_[axis].empty(); });
+  if (longer == views.end()) return std::nullopt;
+  const SymInt& stride = longer->axes_[axis].back().stride;
+  SymInt extent;
+  for (const View& piece : views) {
+    const ViewAxis& along = piece.axes_[axis];
+    if (along.size() > 1 || (!along.empty() && along[0].stride != stride)) return std::nullopt;
+    if (piece.offset_ != view.offset_ + extent * stride) return std::nullopt;
+    extent = extent + piece.Extent(axis);
+    View other = piece;
+    other.offset_ = view.offset_;
+    other.axes_[axis] = view.axes_[axis];
+    if (other != view) return std::nullopt;
+  }
+  view.axes_[axis] = Normalized({{extent, stride}});
+  return view;
+}
+
 std::optional<View> View::Concatenated(absl::Span<const View> views, int axis) {
   const View& first = views.front();
   if (views.size() == 1) return first;
+  if (auto whole = Continued(views, axis)) return whole;
   const SymInt step = views[1].offset_ - first.offset_;
   for (size_t i = 1; i < views.size(); ++i) {
     if (views[i].axes_ != first.axes_) return std::nullopt;

@@ -77,8 +77,8 @@ class View {
   // axis, of equal extents, whose places are the indices, none of them negative. The axes of the
   // index tensors replace the axes that they index.
   std::optional<View> Gathered(int first, absl::Span<const View> positions) const;
-  // Views of equal axes over one base, concatenated along an axis, if the result is a view, too:
-  // the views must lie at equal distances from each other.
+  // Views of one base, concatenated along an axis, if the result is a view, too: each must continue
+  // the one before it, or all have equal axes and lie at equal distances from each other.
   static std::optional<View> Concatenated(absl::Span<const View> views, int axis);
 
   friend bool operator==(const View& a, const View& b) {
@@ -92,6 +92,8 @@ class View {
   std::string ToString() const;
 
  private:
+  static std::optional<View> Continued(absl::Span<const View> views, int axis);
+
   SymInt offset_;
   std::vector<ViewAxis> axes_;
 };

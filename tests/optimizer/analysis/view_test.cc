@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace attnrun {
@@ -72,6 +73,19 @@ TEST(ViewTest, AdjacentPiecesBecomeOnePiece) {
   EXPECT_EQ(opt::View::Concatenated(pieces, 1), whole);
   const std::vector<opt::View> uneven = {pieces[0], pieces[1], pieces[3]};
   EXPECT_FALSE(opt::View::Concatenated(uneven, 1).has_value());
+}
+
+TEST(ViewTest, PiecesOfOtherLengthsMayContinueEachOther) {
+  const opt::View whole = opt::View::Dense({kBatch, 12, 64});
+  const auto pieces = [&](const std::vector<std::pair<int64_t, int64_t>>& of) {
+    std::vector<opt::View> views;
+    for (const auto& [start, length] : of) views.push_back(*whole.Sliced(1, start, length));
+    return views;
+  };
+  EXPECT_EQ(opt::View::Concatenated(pieces({{0, 1}, {1, 4}, {5, 7}}), 1), whole);
+  EXPECT_EQ(opt::View::Concatenated(pieces({{2, 3}, {5, 1}}), 1), whole.Sliced(1, 2, 4));
+  EXPECT_FALSE(opt::View::Concatenated(pieces({{0, 1}, {2, 10}}), 1).has_value());
+  EXPECT_FALSE(opt::View::Concatenated(pieces({{1, 11}, {0, 1}}), 1).has_value());
 }
 
 TEST(ViewTest, SlicesAcrossBlocksAreNotAView) {
