@@ -93,6 +93,10 @@ bool AlongStack(const StackedProducts& parts, Facts& facts) {
 Value* StackedOperands(const StackedProducts& parts, int side, int axis, bool adds, Patch& patch,
                        Facts& facts) {
   std::vector<Value*> operands;
+  const Value* first = parts.products[0]->input(side);
+  const auto reads_first = [&](const Node* product) { return product->input(side) == first; };
+  // One value is no parts, and would be repeated.
+  if (adds && absl::c_all_of(parts.products, reads_first)) return nullptr;
   for (const Node* product : parts.products) {
     Value* operand = product->input(side);
     operands.push_back(adds ? patch.Op("Unsqueeze", {operand, patch.Ints({axis})}) : operand);

@@ -68,6 +68,16 @@ TEST(StackedProductsTest, ResultsMayBeSideBySide) {
   ExpectOneAttention(std::move(test), kAttentionTolerance);
 }
 
+// The probabilities are one value, not parts of one.
+TEST(StackedProductsTest, ChannelsMayBeMultipliedInHalves) {
+  OptimizerTester test([](GraphBuilder& b) {
+    Value* p = Softmax(b, Scores(b));
+    const std::vector<Value*> v = Halves(b, Heads(b, Input(b, "v")), 3);
+    b.Output(Joined(b, {b.Op("MatMul", {p, v[0]}), b.Op("MatMul", {p, v[1]})}, 3));
+  });
+  ExpectOneAttention(std::move(test), kAttentionTolerance);
+}
+
 // Values of their own would have to be copied together.
 TEST(StackedProductsTest, OperandsMustBePartsOfOneValue) {
   OptimizerTester test([](GraphBuilder& b) {
