@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/quote.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
@@ -90,6 +91,10 @@ class AttentionMatcher {
     // Before opset 13 the Softmax is over all axes from `axis` on.
     const bool over_rest = softmax_.opset() < 13;
     const int64_t axis = AttributeOr<int64_t>(softmax_, "axis", over_rest ? 1 : -1);
+    if (rank < 0 && LeadsToProduct(softmax_.output(0))) {
+      return Miss(absl::StrCat("the number of axes of ", Quoted(softmax_.input(0)->name()),
+                               " is not known"));
+    }
     if (rank < 2 || axis < -rank || axis >= rank) return false;
     axis_ = static_cast<int>(axis < 0 ? axis + rank : axis);
     if (!over_rest || axis_ == rank - 1) return true;

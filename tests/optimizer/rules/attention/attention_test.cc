@@ -272,6 +272,16 @@ TEST(AttentionFusionTest, AGuardAgainstNaNHoldsForNaNQueries) {
   }
 }
 
+// Inputs of unknown rank, as behind a Reshape that the optimizer cannot follow.
+TEST(AttentionFusionTest, AxesThatAreNotKnownAreReported) {
+  OptimizerTester test([](GraphBuilder& b) {
+    const auto input = [&](const char* name) { return b.Input(name, DataType::kFloat); };
+    Value* p = b.Op("Softmax", {b.Op("MatMul", {input("q"), input("k")})});
+    b.Output(b.Op("MatMul", {p, input("v")}));
+  });
+  EXPECT_THAT(test.Misses("attention"), Contains(HasSubstr("number of axes")));
+}
+
 // As converters to half precision write it that keep the Softmax in float.
 TEST(AttentionFusionTest, AGuardAgainstNaNMayStandBehindACast) {
   const auto cast = [](GraphBuilder& b, Value* x, DataType type) {
