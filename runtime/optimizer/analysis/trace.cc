@@ -110,7 +110,10 @@ class Step {
     }
     // The start is at or before the first element, as in x[-n:] of n elements.
     if (facts_.IsNeverNegative(SymInt(0) - extent - wanted)) return SymInt(0);
-    if (!known.has_value()) return std::nullopt;
+    if (!known.has_value()) {
+      const bool fits = facts_.IsNeverNegative(wanted) && facts_.IsNeverNegative(extent - wanted);
+      return fits ? std::optional(wanted) : std::nullopt;
+    }
     const int64_t start = *known;
     if (start == 0) return SymInt(0);
     const SymInt from = start < 0 ? extent + SymInt(start) : SymInt(start);

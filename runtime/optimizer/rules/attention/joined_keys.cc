@@ -68,7 +68,7 @@ std::optional<int> AxisOfScores(const Node& concat, Facts& facts) {
 std::optional<ScoreParts> ScorePartsOf(const Node& concat, RuleContext& context) {
   ScoreParts parts;
   for (Value* input : concat.inputs()) {
-    auto source = FindSource(input, context, IsMatMulOfComputed);
+    auto source = FindSource(input, context, IsMatMulOfHeads);
     if (!source.has_value() || source->factor == 0) return std::nullopt;
     for (const Value* operand : source->node->inputs()) {
       if (context.facts.RankOf(operand) < 2) return std::nullopt;

@@ -14,6 +14,7 @@
 //
 // Where one part lacks an axis that another has, such as that of blocks, its values are repeated.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ struct ValuePart {
   // The probabilities, and the part of them that the product reads.
   Value* whole = nullptr;
   View read;
-  int64_t first = 0;
+  SymInt first;
 
   Value* values() const { return source.node->input(1); }
   // How the axes before the channels lie in the whole.
@@ -58,26 +59,23 @@ bool ReadsKeys(const ValuePart& part, const View& whole, const std::vector<SymIn
   const auto map = AxisMap::Between(part.rows(), AxesWithout(whole, whole.rank() - 1));
   const auto rows = map.has_value() ? map->Apply(part.read, 1) : std::nullopt;
   const SymInt keys = part.read.Extent(part.read.rank() - 1);
-  const auto slice = whole.Sliced(whole.rank() - 1, SymInt(part.first), keys);
+  const auto slice = whole.Sliced(whole.rank() - 1, part.first, keys);
   const auto& queries = part.read.axes()[part.read.rank() - 2];
-  return rows.has_value() && rows == slice && keys.constant().has_value() &&
+  return rows.has_value() && rows == slice &&
          SplitAround(queries, whole.axes()[dims.size() - 2]).has_value();
 }
 
 std::optional<ValuePart> ValuePartOf(Value* value, RuleContext& context) {
   Facts& facts = context.facts;
-  auto source = FindSource(value, context, IsMatMulOfComputed);
+  auto source = FindSource(value, context, IsMatMulOfHeads);
   if (!source.has_value() || source->factor != 1) return std::nullopt;
   const std::vector<Traced> traced = Trace(source->node->input(0), facts);
   if (traced.empty() || facts.RankOf(source->node->input(1)) < 2) return std::nullopt;
   const Traced& furthest = traced.back();
   const std::vector<SymInt>* dims = facts.DimsOf(furthest.base);
-  const auto first = furthest.view.offset().constant();
-  if (dims == nullptr || dims->size() < 2 || furthest.view.rank() < 2 || !first.has_value()) {
-    return std::nullopt;
-  }
+  if (dims == nullptr || dims->size() < 2 || furthest.view.rank() < 2) return std::nullopt;
   if (!IsOp(furthest.base->producer(), "Softmax")) return std::nullopt;
-  ValuePart part = {*std::move(source), furthest.base, furthest.view, *first};
+  ValuePart part = {*std::move(source), furthest.base, furthest.view, furthest.view.offset()};
   if (!ReadsKeys(part, View::Dense(*dims), *dims)) return std::nullopt;
   return part;
 }
@@ -107,15 +105,17 @@ std::optional<std::vector<ValuePart>> ValuePartsOf(const std::vector<Value*>& te
     if (!parts.empty() && part->whole != parts[0].whole) return std::nullopt;
     parts.push_back(*std::move(part));
   }
-  absl::c_sort(parts, [](const ValuePart& a, const ValuePart& b) { return a.first < b.first; });
-  int64_t end = 0;
-  for (const ValuePart& part : parts) {
-    if (part.first != end) return std::nullopt;
-    end += *part.read.Extent(part.read.rank() - 1).constant();
+  // Numbers of keys may vary, so that only the part that continues another is known.
+  SymInt end;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto next = std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(i), parts.end(),
+                                   [&](const ValuePart& part) { return part.first == end; });
+    if (next == parts.end()) return std::nullopt;
+    std::iter_swap(parts.begin() + static_cast<std::ptrdiff_t>(i), next);
+    end = end + parts[i].read.Extent(parts[i].read.rank() - 1);
   }
-  const int last = context.facts.RankOf(parts[0].whole) - 1;
-  return context.facts.Extent(parts[0].whole, last) == end ? std::optional(std::move(parts))
-                                                           : std::nullopt;
+  const std::vector<SymInt>& whole = *context.facts.DimsOf(parts[0].whole);
+  return end == whole.back() ? std::optional(std::move(parts)) : std::nullopt;
 }
 
 // The values of all parts, [.., keys, channels], with the leading axes of the probabilities.

@@ -68,6 +68,12 @@ bool IsMatMulOfComputed(const Node& node) {
   return IsOp(&node, "MatMul") && !node.input(0)->is_constant() && !node.input(1)->is_constant();
 }
 
+bool IsMatMulOfHeads(const Node& node) {
+  const Value* right = node.input(1);
+  return IsOp(&node, "MatMul") && !node.input(0)->is_constant() &&
+         (!right->is_constant() || right->constant()->rank() >= 3);
+}
+
 bool LeadsToSoftmax(const Value& scores) {
   const Value* value = &scores;
   for (int step = 0; step < kMaxSteps && value->consumers().size() == 1; ++step) {

@@ -40,6 +40,9 @@ Value* Repeated(const Source& source, Value* value, Patch& patch);
 // True for a product of two computed values.
 bool IsMatMulOfComputed(const Node& node);
 
+// The same, but keys and values may also be learned heads. A constant of two axes is a weight.
+bool IsMatMulOfHeads(const Node& node);
+
 // True if every reader of the value leads to a Softmax through operators that the attention rule
 // accepts.
 bool LeadsToSoftmax(const Value& scores);

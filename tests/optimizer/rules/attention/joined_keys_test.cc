@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,29 @@ TEST(JoinedKeysTest, PartsOfTheScoresBecomeOneProduct) {
     const std::vector<Value*> results =
         blocks.Results(b.Op("Softmax", {Joined(b, blocks.Scores(), kKeys)}));
     b.Output(Added(b, results[1], results[0]));
+  }));
+}
+
+// The numbers of keys vary; some keys and values are learned.
+TEST(JoinedKeysTest, PartsMayHaveAnyNumberOfKeys) {
+  ExpectFused(OptimizerTester([](GraphBuilder& b) {
+    Value* q = HeadsOf(b, "q", {"batch", 2, "seq", 4});
+    Value* k1 = HeadsOf(b, "k1", {"batch", 2, 4, "t"});
+    Value* k3 = HeadsOf(b, "k3", {"batch", 2, 4, "u"});
+    std::mt19937 generator(7);
+    Value* k2 = b.Constant("k2", RandomFloats({2, 4, 5}, generator));
+    Value* v2 = b.Constant("v2", RandomFloats({2, 5, 4}, generator));
+    const auto scores = [&](Value* k) { return b.Op("MatMul", {q, k}); };
+    Value* p = b.Op("Softmax", {Joined(b, {scores(k1), scores(k2), scores(k3)}, kKeys)});
+    Value* t = b.Op("Shape", {k1}, {{"start", int64_t{3}}, {"end", int64_t{4}}});
+    Value* end = b.Op("Add", {t, Vector(b, {5})});
+    const auto part = [&](Value* from, Value* to, Value* v) {
+      return b.Op("MatMul", {b.Op("Slice", {p, from, to, Vector(b, {3})}), v});
+    };
+    Value* y =
+        Added(b, part(t, end, v2), part(Vector(b, {0}), t, HeadsOf(b, "v1", {"batch", 2, "t", 4})));
+    b.Output(
+        Added(b, y, part(end, Vector(b, {INT64_MAX}), HeadsOf(b, "v3", {"batch", 2, "u", 4}))));
   }));
 }
 
