@@ -15,12 +15,17 @@
 //
 // Views may stand before and behind the Add, as where the bias is one of rows and one of columns of
 // an image. Dynamo's exporter writes one ScatterND for each axis of the part, one inside the other.
+//
+// A part that is set to one number, which masks, becomes a Where:
+//
+//   ScatterND(scores, [places of the part], -inf)  ->  Where(Pad(true), -inf, scores)
 
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
@@ -35,11 +40,13 @@ namespace {
 
 constexpr int kMaxSumSteps = 24;
 
-// An operand that was added, or subtracted, where the elements of the part lie as in `at`.
+// An operand that was added, or subtracted, where the elements of the part lie as in `at`. If
+// `number` is set, it is a mask, or the inverse of one, by which elements became this number.
 struct RegionTerm {
   Value* value = nullptr;
   bool negative = false;
   View at;
+  std::optional<double> number = {};
 };
 
 // A value as elements of a base, to which terms were added.
@@ -67,7 +74,7 @@ class SumWalk {
     if (node == nullptr || steps == 0 || --visits_left_ < 0) return std::nullopt;
     if (MovesElements(*node)) return Moved(*node, *value, steps);
     if (IsOp(node, "Add") || IsOp(node, "Sub")) return Added(*node, *dims, steps);
-    return std::nullopt;
+    return IsOp(node, "Where") ? Masked(*node, *dims, steps) : std::nullopt;
   }
 
  private:
@@ -98,6 +105,18 @@ class SumWalk {
     return std::nullopt;
   }
 
+  std::optional<RegionSum> Masked(const Node& node, const std::vector<SymInt>& dims, int steps) {
+    for (const int side : {1, 2}) {
+      const auto number = UniformOf(node.input(side));
+      if (!number.has_value()) continue;
+      auto sum = Find(node.input(3 - side), steps - 1);
+      if (!sum.has_value() || sum->view.Dims() != dims) continue;
+      sum->terms.push_back({node.input(0), side == 2, sum->of_part, number});
+      return sum;
+    }
+    return std::nullopt;
+  }
+
   absl::Span<const Traced> data_;
   Facts& facts_;
   int visits_left_ = 64;
@@ -106,7 +125,8 @@ class SumWalk {
 // The sum of all terms, with the axes of the updates. Null if it cannot be written.
 Value* SumOfTerms(const RegionSum& sum, absl::Span<Value* const> like, Patch& patch, Facts& facts) {
   const auto signed_value = [&](const RegionTerm& term) {
-    return term.negative ? patch.Op("Neg", {term.value}) : term.value;
+    if (!term.negative) return term.value;
+    return patch.Op(term.number.has_value() ? "Not" : "Neg", {term.value});
   };
   Value* all = nullptr;
   for (size_t i = 0; i < sum.terms.size();) {
@@ -144,35 +164,52 @@ Value* PaddedTo(Value* value, const std::vector<AxisPart>& part, const std::vect
   return patch.Op("Pad", {patch.Op("Expand", {value, shape}), patch.Ints(before)});
 }
 
-bool AddPaddedTerms(RuleContext& context, Node* scatter, Patch& patch) {
+// Adds the terms to the data, or chooses the number that one mask sets.
+bool ChangePart(Node* scatter, Value* change, std::optional<double> number,
+                const std::vector<AxisPart>& part, Patch& patch, Facts& facts) {
+  Value* data = scatter->input(0);
+  if (change == nullptr) return !patch.status().ok();
+  change = PaddedTo(change, part, *facts.DimsOf(data), {scatter->input(2), data}, patch, facts);
+  if (change == nullptr) return !patch.status().ok();
+  if (!number.has_value()) return patch.Substitute(scatter, "Add", {data, change});
+  Value* masked = patch.Constant("masked", FromDoubles(facts.TypeOf(data), {}, {*number}));
+  return patch.Substitute(scatter, "Where", {change, masked, data});
+}
+
+// True if the sum has one mask alone, or none.
+bool IsOneStep(const RegionSum& sum) {
+  const auto masks = [](const RegionTerm& term) { return term.number.has_value(); };
+  return sum.terms.size() == 1 || (!sum.terms.empty() && absl::c_none_of(sum.terms, masks));
+}
+
+bool ChangeAll(RuleContext& context, Node* scatter, Patch& patch) {
   Facts& facts = context.facts;
   Value* data = scatter->input(0);
   if (!ComesFromProduct(data)) return false;
   const auto part = ScatteredBox(*scatter, facts);
   if (!part.has_value() || part->empty()) return false;
+  if (const auto number = UniformOf(scatter->input(2))) {
+    Value* all = patch.Constant("all", FromInts(DataType::kBool, {}, {1}));
+    return ChangePart(scatter, all, number, *part, patch, facts);
+  }
   const std::vector<Traced> traced = Trace(data, facts);
   const auto sum = SumWalk(traced, facts).Find(scatter->input(2), kMaxSumSteps);
-  if (!sum.has_value() || sum->terms.empty()) return false;
+  if (!sum.has_value() || !IsOneStep(*sum)) return false;
   std::optional<View> replaced = sum->whole->view;
   for (const AxisPart& axis : *part) {
     if (replaced.has_value()) replaced = replaced->Sliced(axis.axis, axis.first, axis.count);
   }
   if (replaced != sum->view) return false;
-  const std::vector<Value*> like = {scatter->input(2), data};
-  Value* terms = SumOfTerms(*sum, like, patch, facts);
-  if (terms == nullptr) return !patch.status().ok();
-  Value* bias = PaddedTo(terms, *part, *facts.DimsOf(data), like, patch, facts);
-  if (bias == nullptr) return !patch.status().ok();
-  return patch.Substitute(scatter, "Add", {data, bias});
+  Value* terms = SumOfTerms(*sum, {scatter->input(2), data}, patch, facts);
+  return ChangePart(scatter, terms, sum->terms[0].number, *part, patch, facts);
 }
 
 }  // namespace
 
 extern const Rule kRegionSums = {
     .name = "region_sums",
-    .summary =
-        "Scores of which a part is replaced by itself plus a bias get a bias of zeros around",
+    .summary = "Scores of which a part gets a bias or a mask get zeros around that",
     .anchors = {"ScatterND"},
-    .propose = AddPaddedTerms};
+    .propose = ChangeAll};
 
 }  // namespace attnrun::opt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -93,6 +94,13 @@ TEST(RegionSumsTest, ScoresMayBeScaledBefore) {
     s = b.Op("Div", {s, Number(b, 2)});
     return b.Op("Add", {WrittenByAxes(b, s, OneBias(b, Region(b, s))),
                         b.Input("mask", DataType::kFloat, {"batch", 1, 1, 7})});
+  }));
+}
+
+TEST(RegionSumsTest, APartMayBeMasked) {
+  ExpectFused(WithRegion([](GraphBuilder& b, Value* s) {
+    Value* low = b.Op("Expand", {Number(b, -INFINITY), b.Op("Shape", {Region(b, s)})});
+    return WrittenByAxes(b, s, low);
   }));
 }
 
