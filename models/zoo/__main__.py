@@ -26,6 +26,7 @@ from models.zoo import (
     foldings,
     frames,
     heads,
+    joined,
     layouts,
     library,
     lookalikes,
@@ -61,6 +62,7 @@ ENTRIES: tuple[Entry, ...] = (
     *foldings.ENTRIES,
     *products.ENTRIES,
     *frames.ENTRIES,
+    *joined.ENTRIES,
 )
 
 _LOG = logging.getLogger("models")

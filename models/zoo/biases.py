@@ -148,6 +148,27 @@ class ShiftedWindows(Attention):
         return torch.roll(y.reshape(-1, 8, 8, D), shifts=(2, 2), dims=(1, 2))
 
 
+class RegionBias(Attention):
+    """MViT: biases of rows and columns of a 2 x 4 image, which a class token before it lacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.zeros(2, 2, H))
+        self.columns = nn.Parameter(torch.zeros(4, 4, H))
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, *masks: Tensor) -> Tensor:
+        scores = self.scores(q, k)
+        grid = q[:, :, 1:].reshape(-1, HEADS, 2, 4, H)
+        by_row = torch.einsum("bnyxc,ykc->bnyxk", grid, self.rows)
+        by_column = torch.einsum("bnyxc,xkc->bnyxk", grid, self.columns)
+        scores[:, :, 1:, 1:] = (
+            scores[:, :, 1:, 1:].view(-1, HEADS, 2, 4, 2, 4)
+            + by_row[..., :, None]
+            + by_column[..., None, :]
+        ).view(-1, HEADS, 8, 8)
+        return merge(self.weights(scores) @ v)
+
+
 ENTRIES = (
     Entry("alibi", Alibi),
     Entry("alibi-baddbmm", AlibiInProduct),
@@ -156,4 +177,5 @@ ENTRIES = (
     Entry("disentangled", Disentangled),
     Entry("shifted-relative", ShiftedRelative, Expect(linears=3)),
     Entry("shifted-windows", ShiftedWindows, inputs=("image",)),
+    Entry("region-bias", RegionBias, inputs=("x_of_nine",)),
 )
