@@ -14,6 +14,8 @@
 
 namespace attnrun {
 
+inline constexpr char kEmbeddings[] = "inputs_embeds";
+
 // One step of a decoder.
 struct DecoderStep {
   // The ids that each row reads, the same number of all.

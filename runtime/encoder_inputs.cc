@@ -61,8 +61,10 @@ bool AddMask(const ValueInfo& mask, const std::vector<ValueInfo>& declared,
 
 }  // namespace
 
-absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, const TokenIds& ids,
-                                        const TensorMap& given, const GenerationConfig& config) {
+absl::StatusOr<TensorMap> EncoderInputs(
+    const std::vector<ValueInfo>& declared, const TokenIds& ids, const TensorMap& given,
+    const GenerationConfig& config,
+    const std::function<absl::StatusOr<Tensor>(const TokenIds&)>& embed) {
   TensorMap inputs = given;
   bool reads_ids = false;
   const auto length = static_cast<int64_t>(ids.size());
@@ -76,6 +78,9 @@ absl::StatusOr<TensorMap> EncoderInputs(const std::vector<ValueInfo>& declared, 
     }
     if (info.name == "input_ids") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], IdTensor(info.type, {ids}));
+      reads_ids = true;
+    } else if (info.name == kEmbeddings && embed) {
+      ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name], embed(ids));
       reads_ids = true;
     } else if (info.name == "attention_mask") {
       ATTNRUN_ASSIGN_OR_RETURN(inputs[info.name],

@@ -71,8 +71,11 @@ absl::StatusOr<Request> ModelRow::Next(absl::Span<const int64_t> ids, int64_t po
   const auto past = static_cast<int64_t>(ids_.size() + ids.size() - read.size());
   const DecoderStep step{absl::MakeConstSpan(&read, 1), past, positions, mask_};
   TensorMap given = given_;
-  if (sessions_.embed_tokens.has_value() && HasInput(current_->session, "inputs_embeds")) {
-    ATTNRUN_RETURN_IF_ERROR(Embed(step, options, given));
+  if (sessions_.embed_tokens.has_value() && HasInput(current_->session, kEmbeddings)) {
+    ATTNRUN_ASSIGN_OR_RETURN(const TensorMap made, Embed(*sessions_.embed_tokens, step, options));
+    for (const auto& [name, tensor] : made) {
+      if (HasInput(current_->session, name)) given[name] = tensor;
+    }
   }
   Request request;
   ATTNRUN_ASSIGN_OR_RETURN(
@@ -110,20 +113,6 @@ absl::Status ModelRow::GoOnWithPast(const TensorMap& outputs) {
     } else if (HasInput(current_->session, input)) {
       given_[input] = tensor;
     }
-  }
-  return absl::OkStatus();
-}
-
-// Gives the decoder what another file makes of the ids, by name: Gemma 3n's has an input for each
-// layer, too. The only output may have any name.
-absl::Status ModelRow::Embed(const DecoderStep& step, const RunOptions& options,
-                             TensorMap& given) const {
-  const Session& session = *sessions_.embed_tokens;
-  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs, DecoderInputs(session.inputs(), {}, {}, step));
-  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap outputs, session.Run(inputs, options));
-  given["inputs_embeds"] = outputs.at(session.outputs()[0].name);
-  for (const auto& [name, tensor] : outputs) {
-    if (HasInput(current_->session, name)) given[name] = tensor;
   }
   return absl::OkStatus();
 }

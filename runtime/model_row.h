@@ -67,7 +67,6 @@ class ModelRow : public gen::Row {
 
   absl::Status Restart();
   absl::Status GoOnWithPast(const TensorMap& outputs);
-  absl::Status Embed(const DecoderStep& step, const RunOptions& options, TensorMap& given) const;
 
   const ModelSessions& sessions_;
   const DecoderSession* current_;

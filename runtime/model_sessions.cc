@@ -231,4 +231,14 @@ absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap&
   return encoded;
 }
 
+absl::StatusOr<TensorMap> Embed(const Session& embeddings, const DecoderStep& step,
+                                const RunOptions& options) {
+  ATTNRUN_ASSIGN_OR_RETURN(const TensorMap inputs,
+                           DecoderInputs(embeddings.inputs(), {}, {}, step));
+  ATTNRUN_ASSIGN_OR_RETURN(TensorMap outputs, embeddings.Run(inputs, options));
+  const Tensor first = outputs.at(embeddings.outputs()[0].name);
+  outputs.emplace(kEmbeddings, first);
+  return outputs;
+}
+
 }  // namespace attnrun

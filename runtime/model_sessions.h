@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "attnrun/session.h"
 #include "core/hash_map.h"
+#include "decoder_inputs.h"
 #include "generation/model_folder.h"
 
 namespace attnrun {
@@ -69,6 +70,11 @@ struct ModelSessions {
 // outputs.
 absl::StatusOr<TensorMap> Encode(const ModelSessions& sessions, const TensorMap& inputs,
                                  const RunOptions& options);
+
+// The inputs, by name, that a file of embeddings makes of the ids: Gemma 3n's has one for each
+// layer, too. The first output is inputs_embeds if none is named so.
+absl::StatusOr<TensorMap> Embed(const Session& embeddings, const DecoderStep& step,
+                                const RunOptions& options);
 
 bool HasInput(const Session& session, absl::string_view name);
 

@@ -2,12 +2,14 @@
 #include "task_maker.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
+#include "decoder_inputs.h"
 #include "encoder_inputs.h"
 #include "generation/prompt_mask.h"
 #include "generation/whisper_start.h"
@@ -65,9 +67,17 @@ absl::StatusOr<TensorMap> TaskMaker::Encoded(const GenerationRequest& request,
     if (request.encoder_ids.empty() && request.encoder_inputs.empty()) return TensorMap();
     return absl::InvalidArgumentError("the model has no encoder that reads a text or other inputs");
   }
+  std::function<absl::StatusOr<Tensor>(const TokenIds&)> embed;
+  if (sessions_.embed_tokens.has_value()) {
+    embed = [&](const TokenIds& ids) -> absl::StatusOr<Tensor> {
+      const DecoderStep step{absl::MakeConstSpan(&ids, 1)};
+      ATTNRUN_ASSIGN_OR_RETURN(const TensorMap made, Embed(*sessions_.embed_tokens, step, run));
+      return made.at(kEmbeddings);
+    };
+  }
   ATTNRUN_ASSIGN_OR_RETURN(
       const TensorMap inputs,
-      EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs, config));
+      EncoderInputs(encoder_inputs_, request.encoder_ids, request.encoder_inputs, config, embed));
   absl::StatusOr<TensorMap> outputs = Encode(sessions_, inputs, run);
   if (absl::IsInvalidArgument(outputs.status())) {
     // The encoder may have a vocabulary of its own, so only its failure tells.

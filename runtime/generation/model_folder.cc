@@ -29,8 +29,9 @@ absl::StatusOr<std::optional<std::string>> ReadText(const std::string& path) {
 
 // Optimum and transformers.js add these to the names of files of lower precision, in the order of
 // preference here.
-constexpr const char* kSuffixes[] = {"",      "_optimized", "_fp16", "_q4",   "_q4f16",
-                                     "_bnb4", "_quantized", "_int8", "_uint8"};
+constexpr const char* kSuffixes[] = {"",       "_optimized", "_fp16", "_q4",    "_q4f16",
+                                     "_bnb4",  "_quantized", "_int8", "_uint8", "_q2",
+                                     "_q2f16", "_q1",        "_q1f16"};
 
 // The first file of `stems` in the folder or its subfolder onnx, by suffix and then by stem.
 std::string Find(const std::string& folder, std::initializer_list<absl::string_view> stems) {

@@ -144,5 +144,15 @@ TEST(GeneratorFoldersTest, FilesMayBeOptimizedAndBesideTheirConfiguration) {
   }
 }
 
+TEST(GeneratorFoldersTest, NamesTellThePrecision) {
+  for (const char* suffix : {"_q4", "_q4f16", "_uint8", "_q2f16", "_q1"}) {
+    const TemporaryFolder folder;
+    // A second file, so that the name decides.
+    folder.Write("onnx/vision_encoder.onnx", CountingDecoder());
+    folder.Write(absl::StrCat("onnx/model", suffix, ".onnx"), CountingDecoder());
+    EXPECT_EQ(Generator::Load(folder.path(".")).status(), absl::OkStatus()) << suffix;
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing
