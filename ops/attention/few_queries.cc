@@ -158,7 +158,7 @@ class Heads {
       for (int64_t i = begin; i < end; ++i) Weigh(At(whole + i));
     });
     // One range per thread: it reads whole rows of values but for the head that is cut.
-    const int64_t parts = DivCeil(p_.value_size, kChannelsAtOnce);
+    const int64_t parts = DivCeil(p_.value_size, kChannelsOfPart);
     ParallelFor(left * parts, DivCeil(left * parts, threads), [&](int64_t begin, int64_t end) {
       SumParts({whole * parts + begin, whole * parts + end}, parts);
     });
@@ -179,7 +179,7 @@ class Heads {
       const int64_t head = range.begin / parts;
       const int64_t until = std::min(range.end, (head + 1) * parts);
       const auto channel = [&](int64_t part) {
-        return std::min((part - head * parts) * kChannelsAtOnce, p_.value_size);
+        return std::min((part - head * parts) * kChannelsOfPart, p_.value_size);
       };
       HWY_DYNAMIC_DISPATCH(SumHeadValues)(At(head), {channel(range.begin), channel(until)});
       range.begin = until;

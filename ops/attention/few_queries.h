@@ -14,9 +14,10 @@ namespace attnrun::ops {
 // long cache.
 bool HasFewQueries(const AttentionProblem& problem);
 
-// StreamingAttention with the same bits, arranged for reading the cache at the speed of memory: one
-// head of k and v occupies all threads, and keys are neither packed nor copied. Returns false, and
-// leaves y unspecified, if a tile would have to be deferred (see TiledAttention).
+// StreamingAttention with the same bits, arranged for reading the cache at the speed of memory:
+// threads share heads that they cannot divide evenly, and keys are neither packed nor copied.
+// Returns false, and leaves y unspecified, if a tile would have to be deferred (see
+// TiledAttention).
 absl::StatusOr<bool> AttendFewQueries(const AttentionProblem& problem, const MaskSummary& summary,
                                       Allocator& allocator);
 

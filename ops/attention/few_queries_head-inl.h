@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/div_ceil.h"
 #include "hwy/highway.h"
@@ -51,7 +52,7 @@ inline int64_t ListTiles(const AttentionProblem& problem, const MaskSummary& sum
 // The scores of up to kRowsAtOnce rows for the first `count` keys of a tile.
 template <size_t kRows>
 HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count, int64_t size,
-                            float factor, float* scores) {
+                            int64_t fetched, float factor, float* scores) {
   constexpr auto kStep = static_cast<int64_t>(kLanes);
   const auto ldq = static_cast<size_t>(size);
   int64_t t = 0;
@@ -59,10 +60,10 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
     return CacheRows{keys.data + t * keys.stride, keys.stride, keys.rows - t};
   };
   for (; t + 2 * kStep <= count; t += 2 * kStep) {
-    ScoreKeys<kRows, 2>(q, ldq, from(), size, factor, scores + t, kKeyTile);
+    ScoreKeys<kRows, 2>(q, ldq, from(), size, fetched, factor, scores + t, kKeyTile);
   }
   if (t + kStep <= count) {
-    ScoreKeys<kRows, 1>(q, ldq, from(), size, factor, scores + t, kKeyTile);
+    ScoreKeys<kRows, 1>(q, ldq, from(), size, fetched, factor, scores + t, kKeyTile);
     t += kStep;
   }
   if (t == count) return;
@@ -72,19 +73,21 @@ HWY_NOINLINE void ScoreRows(const float* q, const CacheRows& keys, int64_t count
   for (int64_t row = 0; t + row < count; ++row) {
     CopyFloats(keys.data + (t + row) * keys.stride, size, copy + row * size);
   }
-  ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, factor, scores + t, kKeyTile);
+  ScoreKeys<kRows, 1>(q, ldq, {copy, size, kStep}, size, 0, factor, scores + t, kKeyTile);
 }
 
-// How many of `rows` are multiplied at once, and the function for them.
+// How many of `rows` are multiplied at once.
 inline int64_t RowsAtOnce(int64_t rows) {
   return DivCeil(rows, DivCeil(rows, static_cast<int64_t>(kRowsAtOnce)));
 }
-template <size_t kRows = 1>
-auto ScoreFunction(int64_t rows) {
+
+// select(N), a function for N rows, where N is the constant that equals `rows`.
+template <size_t kRows = 1, typename Select>
+auto FunctionFor(int64_t rows, Select select) {
   if constexpr (kRows < kRowsAtOnce) {
-    if (rows > static_cast<int64_t>(kRows)) return ScoreFunction<kRows + 1>(rows);
+    if (rows > static_cast<int64_t>(kRows)) return FunctionFor<kRows + 1>(rows, select);
   }
-  return &ScoreRows<kRows>;
+  return select(std::integral_constant<size_t, kRows>());
 }
 
 // Some channels of k or of v, whose rows have `size` numbers, as floats or in fewer bits.
@@ -127,8 +130,11 @@ inline void ScoreTile(const FewQueriesHead& head, int64_t index) {
   const int64_t at_once = RowsAtOnce(block.rows);
   for (int64_t row = 0; row < block.rows; row += at_once) {
     const float* const q = head.scratch + head.layout.queries + row * p.head_size;
-    const auto function = ScoreFunction(std::min(block.rows - row, at_once));
-    function(q, keys, tile.keys, p.head_size, p.scale, scores + row * kKeyTile);
+    const auto function = FunctionFor(std::min(block.rows - row, at_once),
+                                      [](auto count) { return &ScoreRows<count()>; });
+    // The first rows bring the keys for all.
+    const int64_t fetched = row == 0 ? p.head_size : 0;
+    function(q, keys, tile.keys, p.head_size, fetched, p.scale, scores + row * kKeyTile);
   }
   float buffer[kMaskScratch];
   const BlockMask mask(p, block, buffer);
@@ -207,14 +213,6 @@ HWY_NOINLINE void AddTile(const float* weights, const CacheRows& values, size_t 
   }
 }
 
-template <size_t kRows = 1>
-auto AddFunction(int64_t rows) {
-  if constexpr (kRows < kRowsAtOnce) {
-    if (rows > static_cast<int64_t>(kRows)) return AddFunction<kRows + 1>(rows);
-  }
-  return &AddTile<kRows>;
-}
-
 // Sums the weighted values of some channels, and writes them to y.
 inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
   const AttentionProblem& p = head.problem;
@@ -231,7 +229,8 @@ inline void SumValues(const FewQueriesHead& head, IndexRange channels) {
     const CacheRows values = RowsOfTile(head, tile, v, copy);
     const int64_t at_once = RowsAtOnce(block.rows);
     for (int64_t row = 0; row < block.rows; row += at_once) {
-      const auto function = AddFunction(std::min(block.rows - row, at_once));
+      const auto function = FunctionFor(std::min(block.rows - row, at_once),
+                                        [](auto count) { return &AddTile<count()>; });
       function(head.Scores(index) + row * kKeyTile, values, static_cast<size_t>(tile.keys),
                static_cast<size_t>(channels.size()), row == 0 ? channels.size() : 0,
                head.Factors(index) + row * kWidestVector, sums_of(row));

@@ -52,8 +52,8 @@ struct FewQueriesHead {
   }
 };
 
-// Channels that are summed at once: cache lines are read as pairs.
-inline constexpr int64_t kChannelsAtOnce = 32;
+// Channels of the parts into which threads cut a head's values: cache lines are read as pairs.
+inline constexpr int64_t kChannelsOfPart = 32;
 // More rows pay for packing the keys.
 inline constexpr int64_t kMostFewQueriesRows = 12;
 // The last keys of a cache are copied to the stack, and sums lie there.

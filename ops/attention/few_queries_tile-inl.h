@@ -29,41 +29,52 @@ struct CacheRows {
   int64_t rows;
 };
 
-// Prefetches rows in their order, a few at a time.
-struct RowFetch {
-  CacheRows rows;
-  // Floats of a row, and the row that is next.
-  int64_t size;
-  int64_t next;
+// Prefetches `size` floats of each row, in their order, some rows before they are read: at least
+// `least`. Prefetches nothing if `size` is 0.
+class RowFetch {
+ public:
+  HWY_INLINE RowFetch(const CacheRows& rows, int64_t size, int64_t least)
+      : rows_(rows),
+        size_(size),
+        ahead_(size == 0 ? rows.rows : HWY_MAX(least, kFloatsAhead / size)),
+        next_(ahead_) {}
 
-  HWY_INLINE void FetchUntil(int64_t end) {
-    for (end = HWY_MIN(end, rows.rows); next < end; ++next) {
-      const float* const row = rows.data + next * rows.stride;
-      for (int64_t i = 0; i < size; i += kFloatsPerLine) hwy::Prefetch(row + i);
+  // Prefetches the next `count` rows, as long as they come before those for row `end`.
+  HWY_INLINE void Fetch(int64_t count, int64_t end) {
+    const int64_t until = HWY_MIN(HWY_MIN(next_ + count, ahead_ + end), rows_.rows);
+    for (; next_ < until; ++next_) {
+      const float* const row = rows_.data + next_ * rows_.stride;
+      for (int64_t i = 0; i < size_; i += kFloatsPerLine) hwy::Prefetch(row + i);
     }
   }
+
+ private:
+  const CacheRows rows_;
+  const int64_t size_;
+  const int64_t ahead_;
+  int64_t next_;
 };
 
 // scores[r * scores_stride + t] = q[r * ldq + ...] times `factor` times key t, for the next kGroups
-// vectors of keys. They are transposed in registers. Meanwhile the keys that follow are prefetched,
-// row by row: the transposition reads lines of all rows at once, a pattern that the hardware's
-// prefetcher does not follow.
+// vectors of keys. They are transposed in registers. Meanwhile `fetched` floats of each key that
+// follows are prefetched, row by row: the transposition reads lines of all rows at once, a pattern
+// that the hardware's prefetcher does not follow.
 template <size_t kRows, size_t kGroups>
 HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t ldq, const CacheRows& keys,
-                          int64_t size, float factor, float* HWY_RESTRICT scores,
+                          int64_t size, int64_t fetched, float factor, float* HWY_RESTRICT scores,
                           size_t scores_stride) {
   constexpr auto kKeys = static_cast<int64_t>(kGroups * kLanes);
   const FloatTag d;
   const FloatVec by = hn::Set(d, factor);
-  const int64_t ahead = HWY_MAX(kKeys, kFloatsAhead / size);
-  RowFetch fetch = {keys, size, ahead};
+  RowFetch fetch(keys, fetched, kKeys);
+  const int64_t rows_per_step = (4 * kKeys + size - 1) / size;
   int64_t stride = keys.stride;
   FloatVec sums[kRows][kGroups];
   HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) sums[r][g] = hn::Zero(d);
   }
   for (int64_t h = 0; h < size; h += 4) {
-    fetch.FetchUntil(ahead + (h + 4) * kKeys / size);
+    fetch.Fetch(rows_per_step, kKeys);
     HWY_UNROLL(2) for (size_t g = 0; g < kGroups; ++g) {
       FloatVec column[4];
       const float* from = keys.data + static_cast<int64_t>(g * kLanes) * stride + h;
@@ -101,10 +112,9 @@ HWY_INLINE void AddWeightedValues(const float* HWY_RESTRICT weights, size_t weig
     }
   }
   const float* from = values.data;
-  const int64_t ahead = fetched == 0 ? values.rows : kFloatsAhead / fetched;
-  RowFetch fetch = {values, fetched, ahead};
+  RowFetch fetch(values, fetched, 1);
   for (size_t t = 0; t < count; ++t, from += values.stride) {
-    fetch.FetchUntil(ahead + static_cast<int64_t>(t) + 1);
+    fetch.Fetch(1, static_cast<int64_t>(count));
     FloatVec factor[kRows];
     HWY_UNROLL(8) for (size_t r = 0; r < kRows; ++r) {
       factor[r] = hn::Set(d, weights[r * weights_stride + t]);
