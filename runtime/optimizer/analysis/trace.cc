@@ -240,12 +240,6 @@ class Step {
   std::optional<Cut> cut_;
 };
 
-bool IsWidening(const Node& node, Facts& facts) {
-  if (node.op_type() != "Cast" || facts.TypeOf(node.output(0)) != DataType::kFloat) return false;
-  const DataType from = facts.TypeOf(node.input(0));
-  return from == DataType::kFloat16 || from == DataType::kBfloat16;
-}
-
 std::vector<Traced> TraceTo(Value* value, Facts& facts, Follow follow, int depth);
 
 // A Concat whose inputs are views of one base, each continuing the one before it.
@@ -349,6 +343,12 @@ std::optional<Columns> ColumnsOf(Value* value, Facts& facts) {
     return Columns{chain[i].base, *first, *step, *width};
   }
   return std::nullopt;
+}
+
+bool IsWidening(const Node& node, Facts& facts) {
+  if (node.op_type() != "Cast" || facts.TypeOf(node.output(0)) != DataType::kFloat) return false;
+  const DataType from = facts.TypeOf(node.input(0));
+  return from == DataType::kFloat16 || from == DataType::kBfloat16;
 }
 
 bool DependsOn(const Value& value, const Node& node) {

@@ -62,6 +62,9 @@ struct Columns {
 // The value as columns of the furthest value that it has some of; nullopt if there is none.
 std::optional<Columns> ColumnsOf(Value* value, Facts& facts);
 
+// True for a Cast of halves to floats.
+bool IsWidening(const Node& node, Facts& facts);
+
 // True if a value is computed from one of the node's outputs.
 bool DependsOn(const Value& value, const Node& node);
 

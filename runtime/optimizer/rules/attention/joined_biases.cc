@@ -62,9 +62,9 @@ Value* Filled(const BiasedPart& part, int from_last, Patch& patch, Facts& facts)
 bool JoinBiases(RuleContext& context, Node* concat, Patch& patch) {
   Facts& facts = context.facts;
   const int rank = facts.RankOf(concat->output(0));
-  const int64_t axis = AttributeOr<int64_t>(*concat, "axis", 0);
-  if (axis < -rank || axis >= rank || !LeadsToSoftmax(*concat->output(0))) return false;
-  const int from_last = static_cast<int>(axis < 0 ? -axis : rank - axis);
+  const auto axis = AxisOf(*concat, rank);
+  if (!axis.has_value() || !LeadsToSoftmax(*concat->output(0))) return false;
+  const int from_last = rank - *axis;
   std::vector<Value*> scores;
   std::vector<Value*> biases;
   bool has_bias = false;
@@ -79,7 +79,8 @@ bool JoinBiases(RuleContext& context, Node* concat, Patch& patch) {
   if (!has_bias) return false;
   Value* bias = JoinedParts(biases, from_last, scores, patch, facts);
   if (bias == nullptr) return !patch.status().ok();
-  return patch.Substitute(concat, "Add", {patch.Op("Concat", scores, {{"axis", axis}}), bias});
+  return patch.Substitute(concat, "Add",
+                          {patch.Op("Concat", scores, {{"axis", int64_t{*axis}}}), bias});
 }
 
 }  // namespace

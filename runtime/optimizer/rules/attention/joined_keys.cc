@@ -20,7 +20,7 @@
 //
 // Queries must then be finite, which scores need anyway.
 //
-// ScoreParts that are concatenated along the queries, with the same keys, become one product, too.
+// Parts that are concatenated along the queries, with the same keys, become one product, too.
 
 #include <optional>
 #include <utility>
@@ -58,11 +58,8 @@ using ScoreParts = std::vector<ScorePart>;
 
 // The axis of a Concat of scores, counted from the first; nullopt for other nodes.
 std::optional<int> AxisOfScores(const Node& concat, Facts& facts) {
-  const int rank = facts.RankOf(concat.output(0));
-  const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
-  if (concat.inputs().size() < 2 || axis < -rank || axis >= rank) return std::nullopt;
-  if (!LeadsToSoftmax(*concat.output(0))) return std::nullopt;
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  if (concat.inputs().size() < 2 || !LeadsToSoftmax(*concat.output(0))) return std::nullopt;
+  return AxisOf(concat, facts.RankOf(concat.output(0)));
 }
 
 std::optional<ScoreParts> ScorePartsOf(const Node& concat, RuleContext& context) {
@@ -107,9 +104,7 @@ std::optional<AxisMap> MapOfQueries(const ScorePart& part, int queries, int keys
   return AxisMap::Between(AxesWithout(part.product, part.product.rank() - 1), to);
 }
 std::optional<AxisMap> MapOfKeys(const ScorePart& part, int queries, int keys) {
-  std::vector<ViewAxis> from = part.product.axes();
-  from.resize(from.size() - 2);
-  return AxisMap::Between(from, LeadingAxes(part, queries, keys));
+  return AxisMap::Between(BatchAxes(part.product), LeadingAxes(part, queries, keys));
 }
 
 // True if two values, rearranged by two maps, are the same, of which `kept` axes are no part.

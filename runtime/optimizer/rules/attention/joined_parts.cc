@@ -6,6 +6,10 @@
 
 namespace attnrun::opt {
 
+std::vector<ViewAxis> BatchAxes(const View& matrices) {
+  return {matrices.axes().begin(), matrices.axes().end() - 2};
+}
+
 Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<Value* const> like,
                    Patch& patch, Facts& facts) {
   if (absl::c_linear_search(parts, nullptr)) return nullptr;

@@ -4,9 +4,13 @@
 
 #include <vector>
 
+#include "optimizer/analysis/view.h"
 #include "optimizer/rewrite/patch.h"
 
 namespace attnrun::opt {
+
+// The axes of a product's operand or result before its rows and columns.
+std::vector<ViewAxis> BatchAxes(const View& matrices);
 
 // Values of one rank, concatenated along an axis of theirs, counted from the last as 1. They
 // broadcast to each other along all others. Extents that are not numbers are read off `like`. Null

@@ -41,18 +41,7 @@ struct ValuePart {
   Value* values() const { return source.node->input(1); }
   // How the axes before the channels lie in the whole.
   std::vector<ViewAxis> rows() const { return AxesWithout(read, read.rank() - 1); }
-  std::vector<ViewAxis> leading() const {
-    std::vector<ViewAxis> axes = read.axes();
-    axes.resize(axes.size() - 2);
-    return axes;
-  }
 };
-
-std::vector<ViewAxis> LeadingOf(const View& whole) {
-  std::vector<ViewAxis> axes = whole.axes();
-  axes.resize(axes.size() - 2);
-  return axes;
-}
 
 // True if the part has all samples, heads and queries, and some keys, which are the last axis.
 bool ReadsKeys(const ValuePart& part, const View& whole, const std::vector<SymInt>& dims) {
@@ -125,7 +114,7 @@ Value* AllValues(const std::vector<ValuePart>& parts, const View& whole, Patch& 
   for (const ValuePart& part : parts) like.push_back(part.values());
   std::vector<Value*> all;
   for (const ValuePart& part : parts) {
-    const auto map = AxisMap::Between(part.leading(), LeadingOf(whole));
+    const auto map = AxisMap::Between(BatchAxes(part.read), BatchAxes(whole));
     if (!map.has_value()) return nullptr;
     all.push_back(map->Apply(patch, facts, part.values(), like, 2));
   }

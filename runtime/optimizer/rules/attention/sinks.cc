@@ -76,10 +76,7 @@ Value* Beside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double nu
 // Sinks from a Concat of the scores and a tensor of one column.
 std::optional<Sinks> OfConcat(Node* concat, Facts& facts) {
   const int rank = facts.RankOf(concat->output(0));
-  const int64_t axis = AttributeOr<int64_t>(*concat, "axis", 0);
-  if (concat->inputs().size() != 2 || rank < 2 || (axis != -1 && axis != rank - 1)) {
-    return std::nullopt;
-  }
+  if (concat->inputs().size() != 2 || rank < 2 || !IsAlongLast(*concat, rank)) return std::nullopt;
   for (const int side : {1, 0}) {
     Value* column = concat->input(side);
     if (!HasOneColumn(column, facts)) continue;

@@ -59,11 +59,10 @@ bool AreAlike(const std::vector<Node*>& products, Facts& facts) {
 }
 
 std::optional<StackedProducts> ProductsOf(const Node& concat, RuleContext& context) {
-  const int rank = context.facts.RankOf(concat.output(0));
-  const int64_t axis = AttributeOr<int64_t>(concat, "axis", 0);
-  if (concat.inputs().size() < 2 || axis < -rank || axis >= rank) return std::nullopt;
+  const auto axis = AxisOf(concat, context.facts.RankOf(concat.output(0)));
+  if (concat.inputs().size() < 2 || !axis.has_value()) return std::nullopt;
   StackedProducts parts;
-  parts.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
+  parts.axis = *axis;
   for (Value* input : concat.inputs()) {
     const auto source = FindSource(input, context, IsMatMulOfComputed);
     if (!source.has_value() || source->factor != 1) return std::nullopt;

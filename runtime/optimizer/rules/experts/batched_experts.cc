@@ -136,9 +136,7 @@ Value* TokensOf(const Batch& batch, int64_t hidden, Facts& facts) {
 // The halves that a Cast widens to floats; other values as they are.
 Value* BeforeWidening(Value* value, Facts& facts) {
   const Node* cast = ProducerOf(value, "Cast");
-  if (cast == nullptr || facts.TypeOf(value) != DataType::kFloat) return value;
-  const DataType from = facts.TypeOf(cast->input(0));
-  const bool widens = from == DataType::kFloat16 || from == DataType::kBfloat16;
+  const bool widens = cast != nullptr && IsWidening(*cast, facts);
   return widens ? InOrder(cast->input(0)) : value;
 }
 
