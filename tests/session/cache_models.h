@@ -34,6 +34,35 @@ inline void AddInts(onnx::GraphProto* graph, const std::string& name,
   for (const int64_t element : elements) tensor.add_int64_data(element);
 }
 
+// A decoder of `length` ids, or of any number, that keeps a vector of `width` numbers for each id:
+// declares its ids, logits and cache.
+inline void DeclareDecoder(onnx::GraphProto* graph, int64_t length, int64_t width) {
+  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, length});
+  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT, {1, -2, width});
+  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, width});
+  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, width});
+}
+
+// Its cache keeps the "rows" of "table" that the ids choose.
+inline void AddCachedRows(onnx::GraphProto* graph) {
+  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
+  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
+                  "axis", 1);
+}
+
+// `sums` at the new ids: those of the rows of `values` up to each of them.
+inline void AddNewSums(onnx::GraphProto* graph, const std::string& values,
+                       const std::string& sums) {
+  AddInts(graph, "axis", {1}, {1});
+  AddInts(graph, "one", {}, {1});
+  AddInts(graph, "end", {1}, {1 << 30});
+  AddNode(graph, "CumSum", {values, "one"}, {"sums"});
+  AddNode(graph, "Shape", {"input_ids"}, {"shape"});
+  AddNode(graph, "Slice", {"shape", "axis", "end"}, {"length"});
+  AddNode(graph, "Neg", {"length"}, {"start"});
+  AddNode(graph, "Slice", {"sums", "start", "end", "axis"}, {sums});
+}
+
 // "y": how much the vectors x resemble the rows of `cache`, and the mean of the rows weighted so.
 inline void AddReader(onnx::GraphProto* graph, const std::string& cache, int rank) {
   std::vector<int64_t> order;

@@ -47,16 +47,10 @@ std::string FirstDecoder() {
 std::string DecoderWithPast(int64_t length) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, length});
-  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
-          {1, -2, kVocabulary});
-  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
-  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, kVocabulary});
+  DeclareDecoder(graph, length, kVocabulary);
   AddTable(graph);
   AddInts(graph, "axis", {1}, {1});
-  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
-  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
-                  "axis", 1);
+  AddCachedRows(graph);
   AddNode(graph, "ReduceSum", {"present.0.key", "axis"}, {"sum"});
   AddNode(graph, "Shape", {"rows"}, {"shape"});
   AddNode(graph, "Expand", {"sum", "shape"}, {"logits"});
@@ -68,25 +62,12 @@ std::string DecoderWithPast(int64_t length) {
 std::string DecoderOfSquareMask() {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
-  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
-          {1, -2, kVocabulary});
-  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
-  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, kVocabulary});
+  DeclareDecoder(graph, -1, kVocabulary);
   AddTable(graph);
-  AddInts(graph, "axis", {1}, {1});
-  AddInts(graph, "one", {}, {1});
-  AddInts(graph, "end", {1}, {1 << 30});
-  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
-  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
-                  "axis", 1);
+  AddCachedRows(graph);
   AddNode(graph, "Sub", {"rows", "rows"}, {"zeros"});
   AddNode(graph, "Add", {"present.0.key", "zeros"}, {"masked"});
-  AddNode(graph, "CumSum", {"masked", "one"}, {"sums"});
-  AddNode(graph, "Shape", {"input_ids"}, {"shape"});
-  AddNode(graph, "Slice", {"shape", "axis", "end"}, {"length"});
-  AddNode(graph, "Neg", {"length"}, {"start"});
-  AddNode(graph, "Slice", {"sums", "start", "end", "axis"}, {"logits"});
+  AddNewSums(graph, "masked", "logits");
   return model.SerializeAsString();
 }
 

@@ -32,30 +32,17 @@ void AddTable(onnx::GraphProto* graph) {
 onnx::ModelProto Decoder() {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
-  Declare(graph->add_input(), "input_ids", onnx::TensorProto::INT64, {1, -1});
+  DeclareDecoder(graph, -1, kVocabulary);
   Declare(graph->add_input(), "attention_mask", onnx::TensorProto::INT64, {1, -3});
   Declare(graph->add_input(), "position_ids", onnx::TensorProto::INT64, {1, -1});
-  Declare(graph->add_input(), "past_key_values.0.key", onnx::TensorProto::FLOAT,
-          {1, -2, kVocabulary});
-  Declare(graph->add_output(), "logits", onnx::TensorProto::FLOAT, {1, -1, kVocabulary});
-  Declare(graph->add_output(), "present.0.key", onnx::TensorProto::FLOAT, {1, -3, kVocabulary});
   AddTable(graph);
-  AddInts(graph, "axis", {1}, {1});
   AddInts(graph, "last_axis", {1}, {2});
-  AddInts(graph, "one", {}, {1});
-  AddInts(graph, "end", {1}, {1 << 30});
-  AddNode(graph, "Gather", {"table", "input_ids"}, {"rows"});
-  AddIntAttribute(AddNode(graph, "Concat", {"past_key_values.0.key", "rows"}, {"present.0.key"}),
-                  "axis", 1);
+  AddCachedRows(graph);
   AddIntAttribute(AddNode(graph, "Cast", {"attention_mask"}, {"mask"}), "to",
                   onnx::TensorProto::FLOAT);
   AddNode(graph, "Unsqueeze", {"mask", "last_axis"}, {"factors"});
   AddNode(graph, "Mul", {"present.0.key", "factors"}, {"seen"});
-  AddNode(graph, "CumSum", {"seen", "one"}, {"sums"});
-  AddNode(graph, "Shape", {"input_ids"}, {"shape"});
-  AddNode(graph, "Slice", {"shape", "axis", "end"}, {"length"});
-  AddNode(graph, "Neg", {"length"}, {"start"});
-  AddNode(graph, "Slice", {"sums", "start", "end", "axis"}, {"new"});
+  AddNewSums(graph, "seen", "new");
   AddNode(graph, "Gather", {"table", "position_ids"}, {"places"});
   AddNode(graph, "Add", {"new", "places"}, {"logits"});
   return model;
