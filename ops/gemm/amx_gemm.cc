@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -23,8 +24,12 @@ namespace {
 // for C and the panels in use, since B is read again for the next rows. With K = 3072, 208 rows at
 // once are as fast as 128, and 256 are slower.
 constexpr int64_t kBytesAtOnce = 21 << 16;
-// Blocks of 16 rows of floats that are packed at once, at most: with K = 768, 512 rows take 1.25
-// times as long in parts of 256 as in parts of 128.
+// Blocks of 16 rows that are packed at once, at most. Each panel writes 32 columns of all of their
+// rows of C: the lines, and the pages, of more rows are lost before the next panel writes the
+// columns beside them. 3600 rows with a residual, K = 128 and N = 512, take 1.8 times as long at
+// once as in parts of 256.
+constexpr int64_t kMostBf16Blocks = 16;
+// With K = 768, 512 rows take 1.25 times as long in parts of 256 as in parts of 128.
 constexpr int64_t kMostFloatBlocks = 8;
 // Steps of K for which all rows are multiplied before the next ones: a panel's part of 32 KB, which
 // fits the first-level cache, so that only A comes from the second level.
@@ -262,12 +267,25 @@ void PrefetchFirstPanel(const TileProduct& product, const PanelQueue& queue, Ind
   }
 }
 
+int64_t MostBlocks(AmxType type) {
+  switch (type) {
+    case AmxType::kFloat32:
+      return kMostFloatBlocks;
+    case AmxType::kBf16:
+      return kMostBf16Blocks;
+    case AmxType::kUint8Int8:
+      break;
+  }
+  // Some products of int8 take longer in parts.
+  return std::numeric_limits<int64_t>::max();
+}
+
 // Rows of A that are packed at once, of `all` blocks of 16: all, or about equal parts, in pairs of
 // blocks.
 int64_t BlocksAtOnce(int64_t all, const TileProduct& product) {
   constexpr int64_t kSums = 2 * kAmxRows * kAmxPanelWidth * static_cast<int64_t>(sizeof(float));
-  int64_t most = std::max<int64_t>(kBytesAtOnce / (product.BlockBytes() + kSums), 2);
-  if (product.b.type == AmxType::kFloat32) most = std::min(most, kMostFloatBlocks);
+  const int64_t most = std::clamp<int64_t>(kBytesAtOnce / (product.BlockBytes() + kSums), 2,
+                                           MostBlocks(product.b.type));
   if (all <= most) return all;
   return 2 * DivCeil(all, 2 * DivCeil(all, most / 2 * 2));
 }
