@@ -16,11 +16,12 @@ void PackPositions(const float* positions, float scale, size_t count, size_t siz
   PackTransposed({positions, stride, 1}, scale, count, size, width, packed);
 }
 
-// scores [rows, width] = x [rows, size] packed [size, width].
+// scores [rows, count] = x [rows, size] packed [size, count]. Rows of scores, and of packed, are
+// `width` apart.
 void ScorePositions(const float* x, size_t rows, size_t size, const float* packed, size_t width,
-                    float* scores) {
+                    size_t count, float* scores) {
   Fetch nothing;
-  Multiply(x, size, rows, packed, width, width, size, false, scores, width, nothing);
+  Multiply(x, size, rows, packed, width, count, size, false, scores, width, nothing);
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE
@@ -28,13 +29,16 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "core/div_ceil.h"
 #include "core/status.h"
 #include "core/strided.h"
 #include "ops/relative/relative_scores.h"
 #include "ops/tensors/broadcast_tensor.h"
 #include "ops/tensors/float_rows.h"
+#include "ops/tensors/index_range.h"
 #include "ops/tensors/indices.h"
 
 namespace attnrun::ops {
@@ -47,30 +51,48 @@ HWY_EXPORT(ScorePositions);
 // that they stay in the second-level cache.
 constexpr int64_t kRows = 48;
 
-// Floats of a row of scores: whole vectors, in an odd number of cache lines, so that the elements
-// of a column spread over the sets of the first-level cache.
-int64_t Width(const RelativeTerm& term) {
-  constexpr int64_t kLine = 16;
-  return ((term.positions + kLine - 1) / kLine | 1) * kLine;
-}
+constexpr int64_t kLine = 16;
 
-// The indices that pick a score for each y[m, s, t].
+// Floats of a row of scores with so many positions: whole vectors, in an odd number of cache lines,
+// so that the elements of a column spread over the sets of the first-level cache.
+int64_t Width(int64_t positions) { return (DivCeil(positions, kLine) | 1) * kLine; }
+
+// The indices that pick a score for each y[m, s, t]. `first` is the position of the first score.
 template <typename Index>
 struct Picked {
   const Index* index;
   int64_t row_stride;
   int64_t column_stride;
   int64_t positions;
+  int64_t first;
+
+  int64_t At(int64_t row, int64_t column) const {
+    return WrapIndex(index[row * row_stride + column * column_stride], positions) - first;
+  }
 };
+
+// Extends `range` to the positions that some rows of indices name. Precondition: at least one.
+template <typename Index>
+void AddPositions(const Picked<Index>& picked, int64_t rows, int64_t columns, IndexRange& range) {
+  // Indices that are the same for all rows, or columns, are read once.
+  if (picked.row_stride == 0) rows = 1;
+  if (picked.column_stride == 0) columns = 1;
+  for (int64_t s = 0; s < rows; ++s) {
+    for (int64_t t = 0; t < columns; ++t) {
+      const int64_t position = picked.At(s, t);
+      range.begin = std::min(range.begin, position);
+      range.end = std::max(range.end, position + 1);
+    }
+  }
+}
 
 // Adds the picked scores of `rows` rows to as many rows of y, or stores them.
 template <typename Index>
 void PickRows(const float* scores, int64_t width, int64_t rows, int64_t columns,
               const Picked<Index>& picked, bool add, float* y) {
   for (int64_t s = 0; s < rows; ++s, y += columns, scores += width) {
-    const Index* index = picked.index + s * picked.row_stride;
     for (int64_t t = 0; t < columns; ++t) {
-      const float score = scores[WrapIndex(index[t * picked.column_stride], picked.positions)];
+      const float score = scores[picked.At(s, t)];
       y[t] = add ? y[t] + score : score;
     }
   }
@@ -81,10 +103,9 @@ template <typename Index>
 void PickColumns(const float* scores, int64_t width, int64_t rows, int64_t columns,
                  const Picked<Index>& picked, bool add, float* y, int64_t y_stride) {
   for (int64_t t = 0; t < columns; ++t, y += y_stride) {
-    const Index* index = picked.index + t * picked.column_stride;
     const float* from = scores;
     for (int64_t s = 0; s < rows; ++s, from += width) {
-      const float score = from[WrapIndex(index[s * picked.row_stride], picked.positions)];
+      const float score = from[picked.At(s, t)];
       y[s] = add ? y[s] + score : score;
     }
   }
@@ -107,8 +128,8 @@ class RelativeScoresKernel final : public Kernel {
     int64_t scratch_size = 0;
     for (int i = 0; i < op_.terms(); ++i) {
       ATTNRUN_ASSIGN_OR_RETURN(Term term, MakeTerm(context, i, sizes[i]));
+      scratch_size = std::max(scratch_size, term.width * (sizes[i].size + kRows));
       terms.push_back(std::move(term));
-      scratch_size = std::max(scratch_size, Width(sizes[i]) * (sizes[i].size + kRows));
     }
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, DataType::kFloat, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
@@ -129,7 +150,7 @@ class RelativeScoresKernel final : public Kernel {
     if (!op_.Resolve(context, &sizes).ok()) return 0;
     int64_t flops = 0;
     for (const RelativeTerm& term : sizes) {
-      flops += 2 * term.matrices * term.rows * term.positions * term.size;
+      flops += 2 * term.matrices * term.rows * term.columns * term.size;
     }
     return flops;
   }
@@ -145,6 +166,22 @@ class RelativeScoresKernel final : public Kernel {
     // Strides of the indices over [..., S, T].
     Shape strides;
     Shape pairs;
+    // The positions that indices name, those of all matrices together; for each kRows rows, the
+    // scores of which are needed, counted from there; and the floats of a row of scores.
+    IndexRange used;
+    std::vector<IndexRange> used_by_rows;
+    int64_t width = 0;
+
+    // Where the indices of matrix m begin.
+    int64_t Matrix(int64_t m) const {
+      return OffsetOf(m, absl::MakeConstSpan(pairs).first(pairs.size() - 2), strides);
+    }
+    template <typename Index>
+    Picked<Index> At(const Index* index, int64_t matrix, int64_t row) const {
+      const int64_t row_stride = strides[strides.size() - 2];
+      return {index + matrix + row * row_stride, row_stride, strides.back(), sizes.positions,
+              used.begin};
+    }
   };
 
   absl::StatusOr<Term> MakeTerm(const OpContext& context, int i, const RelativeTerm& sizes) const {
@@ -159,29 +196,62 @@ class RelativeScoresKernel final : public Kernel {
     term.pairs = term.x.shape();
     term.pairs.back() = sizes.columns;
     ATTNRUN_ASSIGN_OR_RETURN(term.strides, BroadcastStridesOf(term.indices, term.pairs));
+    FindUsed(term);
     return term;
+  }
+
+  // Pairs of nearby rows and columns name a part of the positions, which is all that is multiplied.
+  static void FindUsed(Term& term) {
+    const RelativeTerm& sizes = term.sizes;
+    term.used_by_rows.resize(DivCeil(sizes.rows, kRows), {sizes.positions, 0});
+    if (sizes.columns == 0) term.used_by_rows.clear();
+    int64_t before = -1;
+    for (int64_t m = 0; m < sizes.matrices; ++m) {
+      const int64_t matrix = term.Matrix(m);
+      // Heads share their indices.
+      if (matrix == std::exchange(before, matrix)) continue;
+      for (size_t part = 0; part < term.used_by_rows.size(); ++part) {
+        const int64_t row = static_cast<int64_t>(part) * kRows;
+        WithIndices(term.indices, [&](const auto* index) {
+          AddPositions(term.At(index, matrix, row), std::min(kRows, sizes.rows - row),
+                       sizes.columns, term.used_by_rows[part]);
+        });
+      }
+    }
+    term.used = {sizes.positions, 0};
+    for (const IndexRange& part : term.used_by_rows) {
+      term.used = {std::min(term.used.begin, part.begin), std::max(term.used.end, part.end)};
+    }
+    term.used.begin = std::min(term.used.begin, term.used.end);
+    term.width = Width(term.used.size());
+    for (IndexRange& part : term.used_by_rows) {
+      // Whole vectors.
+      part.begin = (part.begin - term.used.begin) / kLine * kLine;
+      part.end -= term.used.begin;
+    }
   }
 
   // Adds the term to matrix m of y, or stores it unless `add`.
   static void AddTerm(const Term& term, int64_t m, bool add, float* scratch, float* y) {
     const RelativeTerm& sizes = term.sizes;
-    const int64_t width = Width(sizes);
+    const int64_t width = term.width;
     float* const packed = scratch;
     float* const scores = scratch + width * sizes.size;
-    const float* positions =
-        term.positions.data<float>() + m % sizes.position_matrices * sizes.positions * sizes.size;
+    const int64_t first = m % sizes.position_matrices * sizes.positions + term.used.begin;
+    const float* const positions = term.positions.data<float>() + first * sizes.size;
     HWY_DYNAMIC_DISPATCH(PackPositions)
-    (positions, term.scale, sizes.positions, sizes.size, width, packed);
-    const int64_t row_stride = term.strides[term.strides.size() - 2];
-    const auto leading = absl::MakeSpan(term.pairs).first(term.pairs.size() - 2);
-    const int64_t matrix = OffsetOf(m, leading, term.strides);
-    for (int64_t s = 0; s < sizes.rows; s += kRows) {
+    (positions, term.scale, term.used.size(), sizes.size, width, packed);
+    const int64_t matrix = term.Matrix(m);
+    for (size_t part = 0; part < term.used_by_rows.size(); ++part) {
+      const int64_t s = static_cast<int64_t>(part) * kRows;
       const int64_t rows = std::min(kRows, sizes.rows - s);
       const float* x = term.x.data<float>() + (m * sizes.rows + s) * sizes.size;
-      HWY_DYNAMIC_DISPATCH(ScorePositions)(x, rows, sizes.size, packed, width, scores);
+      const IndexRange& used = term.used_by_rows[part];
+      HWY_DYNAMIC_DISPATCH(ScorePositions)
+      (x, rows, sizes.size, packed + used.begin, width, DivCeil(used.size(), kLine) * kLine,
+       scores + used.begin);
       WithIndices(term.indices, [&](const auto* index) {
-        const Picked picked = {index + matrix + s * row_stride, row_stride, term.strides.back(),
-                               sizes.positions};
+        const Picked picked = term.At(index, matrix, s);
         if (term.transposed) {
           PickColumns(scores, width, rows, sizes.columns, picked, add, y + s, sizes.rows);
         } else {

@@ -118,6 +118,20 @@ TEST(RelativeScoresTest, IndicesMayBeAView) {
   ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 16 * kEpsilon);
 }
 
+// The kernel multiplies only the positions that some rows need, which begin and end anywhere.
+TEST(RelativeScoresTest, NearbyPairsNameSomeOfThePositions) {
+  std::mt19937 generator(Seed());
+  for (const int64_t first : {-300, -251, 69, 131}) {
+    OpTester op = Scores({1, 0.5F}, {0, 1});
+    const Tensor distances = Arange({169}, first);
+    op.Input(RandomFloats({2, 3, 100, 8}, generator)).Input(RandomFloats({300, 8}, generator));
+    op.Input(distances.View({100, 70}, {1, -1}, 69));
+    op.Input(RandomFloats({2, 3, 70, 8}, generator)).Input(RandomFloats({300, 8}, generator));
+    op.Input(distances.View({70, 100}, {-1, 1}, 69));
+    ExpectClose(op.Kernel().value()[0], op.Reference().value()[0], 32 * kEpsilon);
+  }
+}
+
 TEST(RelativeScoresTest, ErrorsSayWhatIsWrong) {
   std::mt19937 generator(Seed());
   const Tensor x = RandomFloats({3, 2, 4}, generator);
