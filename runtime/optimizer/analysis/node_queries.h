@@ -83,12 +83,12 @@ T AttributeOr(const Node& node, absl::string_view name, T otherwise) {
   return *typed;
 }
 
-// The attribute `axis` of a node on a tensor of `rank` axes, counted from the front; nullopt if
-// there is no such axis.
+// The attribute `axis` of a node on a tensor of `rank` axes (-1: not known), counted from the
+// front; nullopt if there is no such axis.
 inline std::optional<int> AxisOf(const Node& node, int rank, int64_t otherwise = 0) {
-  int64_t axis = AttributeOr<int64_t>(node, "axis", otherwise);
-  if (axis < 0) axis += rank;
-  return axis < 0 || axis >= rank ? std::nullopt : std::optional(static_cast<int>(axis));
+  const auto axis = AttributeOr<int64_t>(node, "axis", otherwise);
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 // True if that is the last axis, as -1 is whatever the rank.
