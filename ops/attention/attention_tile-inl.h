@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attnrun/data_type.h"
 #include "hwy/highway.h"
+#include "ops/attention/narrow_form.h"
 #include "ops/tensors/index_range.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -57,13 +57,12 @@ HWY_INLINE FloatVec LoadUpTo(const uint16_t* bf16, size_t count) {
   return Bf16AsFloats(hn::LoadN(halves, bf16, HWY_MIN(count, kLanes)));
 }
 
-// Rows of `size` numbers of the type, `stride` elements apart; those of int8 as QuantizeRows makes
-// them.
+// Rows of `size` numbers, `stride` elements apart.
 struct NarrowRows {
   const void* data;
   int64_t stride;
   int64_t size;
-  DataType type;
+  NarrowForm form;
 };
 
 // Reads elements of a row, of one type, as floats: `widen` makes a vector of floats of them.
@@ -84,7 +83,7 @@ inline void WidenHalves(const NarrowRows& from, int64_t rows, IndexRange channel
   const hn::Rebind<hwy::float16_t, FloatTag> float16;
   const auto* row = static_cast<const uint16_t*>(from.data) + channels.begin;
   const auto widen = [&](auto halves) HWY_ATTR {
-    if (from.type == DataType::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
+    if (from.form == NarrowForm::kFloat16) return hn::PromoteTo(d, hn::BitCast(float16, halves));
     return Bf16AsFloats(halves);
   };
   for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
@@ -98,8 +97,10 @@ inline void WidenBytes(const NarrowRows& from, int64_t rows, IndexRange channels
   const hn::RebindToSigned<FloatTag> wide;
   const auto* row = static_cast<const int8_t*>(from.data);
   for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
-    float scale;
-    std::memcpy(&scale, row + from.size, sizeof(scale));
+    float scale = 1;
+    if (from.form == NarrowForm::kScaledBytes) {
+      std::memcpy(&scale, row + from.size, sizeof(scale));
+    }
     const FloatVec factor = hn::Set(d, scale);
     WidenRow(row + channels.begin, channels.size(), to, [&](auto bytes) HWY_ATTR {
       return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(wide, bytes)), factor);
@@ -107,10 +108,38 @@ inline void WidenBytes(const NarrowRows& from, int64_t rows, IndexRange channels
   }
 }
 
+// Reads `count` numbers, two of each byte.
+inline void WidenPairsOfRow(const uint8_t* HWY_RESTRICT from, int64_t count,
+                            float* HWY_RESTRICT to) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> wide;
+  const hn::Rebind<uint8_t, FloatTag> bytes;
+  constexpr auto kStep = static_cast<int64_t>(kLanes);
+  for (; count > 0; count -= kStep, from += kStep / 2, to += kStep) {
+    const size_t some = HWY_MIN(count, kStep);
+    const auto pairs = hn::LoadN(bytes, from, hwy::DivCeil(some, size_t{2}));
+    const auto low = hn::And(pairs, hn::Set(bytes, uint8_t{15}));
+    const auto numbers = hn::InterleaveLower(bytes, low, hn::ShiftRight<4>(pairs));
+    const auto signed_numbers = hn::Sub(hn::PromoteTo(wide, numbers), hn::Set(wide, 8));
+    hn::StoreN(hn::ConvertTo(d, signed_numbers), d, to, some);
+  }
+}
+
+inline void WidenPairs(const NarrowRows& from, int64_t rows, IndexRange channels,
+                       float* HWY_RESTRICT to) {
+  const auto* row = static_cast<const uint8_t*>(from.data) + channels.begin / 2;
+  const int64_t odd = channels.begin % 2;
+  for (; rows > 0; --rows, row += from.stride, to += channels.size()) {
+    if (odd != 0 && channels.size() > 0) *to = static_cast<float>(row[0] >> 4) - 8;
+    WidenPairsOfRow(row + odd, channels.size() - odd, to + odd);
+  }
+}
+
 // Reads some channels of `rows` rows as adjacent floats.
 inline void WidenRows(const NarrowRows& from, int64_t rows, IndexRange channels,
                       float* HWY_RESTRICT to) {
-  const auto widen = from.type == DataType::kInt8 ? &WidenBytes : &WidenHalves;
+  if (from.form == NarrowForm::kPairs) return WidenPairs(from, rows, channels, to);
+  const auto widen = ElementBytes(from.form) == 1 ? &WidenBytes : &WidenHalves;
   widen(from, rows, channels, to);
 }
 

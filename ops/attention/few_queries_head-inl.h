@@ -110,7 +110,7 @@ inline CacheRows RowsOfTile(const FewQueriesHead& head, const NeededTile& tile,
     return {floats + at + channels.begin, strides.sequence,
             ValidKeys(p, head.block.sample) - tile.first};
   }
-  const NarrowRows rows = {p.narrow.At(narrow, at), strides.sequence, size, p.narrow.type};
+  const NarrowRows rows = {p.narrow.At(narrow, at), strides.sequence, size, p.narrow.form};
   WidenRows(rows, tile.keys, channels, copy);
   return {copy, channels.size(), tile.keys};
 }

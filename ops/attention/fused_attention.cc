@@ -113,6 +113,7 @@ FusedAttention::FusedAttention(AttributeReader& attributes)
       bias_on_masked_(attributes.Int("bias_on_masked", 0) != 0),
       masked_row_(attributes.OneOf("masked_row", "nan", {"nan", "zero", "guarded"})),
       causal_(attributes.Int("causal", 0)),
+      scaled_rows_(attributes.Int("scaled_rows", 1) != 0),
       left_window_(attributes.Int("left_window", -1)),
       right_window_(attributes.Int("right_window", -1)) {
   for (int i = 0; i < 3; ++i) layouts_[i] = ReadLayout(attributes, kLayoutNames[i]);
@@ -133,8 +134,9 @@ absl::StatusOr<HeadView> FusedAttention::ViewOf(const OpContext& context, int in
   const Tensor& tensor = context.input(input);
   Shape shape = tensor.shape();
   if (IsRows(input, tensor.type())) {
-    ATTNRUN_RETURN_IF_ERROR(DequantizeRows::Check(tensor));
-    shape.back() -= kScaleBytes;
+    const NarrowForm form = FormOfRows(tensor.type());
+    ATTNRUN_RETURN_IF_ERROR(CheckRows(tensor, form));
+    shape.back() = NumbersOfRow(shape.back(), form);
   }
   absl::StatusOr<HeadView> view = layouts_[input].Resolve(shape, StridesOf(tensor));
   if (view.ok()) return view;
@@ -187,7 +189,7 @@ void FusedAttention::Infer(InferContext& context) const {
     for (const int i : operands) {
       std::vector<SymInt> dims = context.input(i).dims.value_or(std::vector<SymInt>());
       if (IsRows(i, context.input(i).type) && !dims.empty()) {
-        dims.back() = dims.back() - SymInt(kScaleBytes);
+        dims.back() = NumbersOfRow(dims.back(), FormOfRows(context.input(i).type));
       }
       const std::optional<SymInt> found = layouts_[i].Extent(role, dims);
       if (found.has_value()) return *found;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "attnrun/shape.h"
 #include "ops/attention/head_layout.h"
+#include "ops/attention/narrow_form.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -48,9 +49,9 @@ struct FusedAttentionShape {
 // to head n / (Nq / Nkv). Where a layout lacks a role, the operand is the same along it, and the
 // extent is that of the other operands: b and n as in q, k and v, n of k and v as in each other, s
 // of k as in v and the reverse; an extent that no operand has is 1. An operand of one sample serves
-// all B. K and V may be rows as attnrun.QuantizeRows makes them, which stand for their floats, in
-// the layout of these. bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to
-// [B, Nq, S, 1].
+// all B. K and V may be rows of bytes, which stand for their floats, in the layout of these: int8
+// as attnrun.QuantizeRows makes them, or NarrowForm::kBytes if scaled_rows is 0; uint8 is kPairs.
+// bias (floats) and mask (bool) broadcast to [B, Nq, S, T], sinks (floats) to [B, Nq, S, 1].
 //
 // Position. Query s is at position p = s among the keys, or at s + T - S if causal is 2. Keys after
 // p are masked if causal is 1 or 2; keys outside [p - left_window, p + right_window] are always
@@ -62,9 +63,9 @@ struct FusedAttentionShape {
 // gives 0.
 //
 // Attributes: scale (float, 1), softcap (float, 0), mask_value (float, -inf), bias_on_masked (int,
-// 0), masked_row ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1)
-// and the layouts. Keys and values must be finite, even masked ones. y and probabilities have the
-// type of q.
+// 0), masked_row ("nan", "zero", "guarded"), causal (0, 1, 2), left_window, right_window (int, -1),
+// scaled_rows (int, 1) and the layouts. Keys and values must be finite, even masked ones. y and
+// probabilities have the type of q.
 class FusedAttention final : public Op {
  public:
   explicit FusedAttention(AttributeReader& attributes);
@@ -89,9 +90,15 @@ class FusedAttention final : public Op {
   // strided.
   absl::StatusOr<FusedAttentionShape> Resolve(const OpContext& context) const;
 
-  // True if an input of this type is quantized rows.
+  // True if an input of this type is rows of bytes.
   static bool IsRows(int input, DataType type) {
-    return type == DataType::kInt8 && (input == kKey || input == kValue);
+    const bool bytes = type == DataType::kInt8 || type == DataType::kUint8;
+    return bytes && (input == kKey || input == kValue);
+  }
+  // How such an input holds its numbers.
+  NarrowForm FormOfRows(DataType type) const {
+    if (type == DataType::kUint8) return NarrowForm::kPairs;
+    return scaled_rows_ ? NarrowForm::kScaledBytes : NarrowForm::kBytes;
   }
   // True if the last axis of K or V is that of the channels: its rows are those of heads.
   bool HasRowsOfHeads(int input) const;
@@ -126,6 +133,7 @@ class FusedAttention final : public Op {
   bool bias_on_masked_;
   std::string masked_row_;
   int64_t causal_;
+  bool scaled_rows_;
   int64_t left_window_;
   int64_t right_window_;
   // The first error in the attributes.

@@ -33,7 +33,7 @@ bool IsNarrowCache(const FusedAttention& op, const OpContext& context) {
     return false;
   }
   for (const int input : {FusedAttention::kKey, FusedAttention::kValue}) {
-    if (k.type() == DataType::kInt8 && !op.HasRowsOfHeads(input)) return false;
+    if (FusedAttention::IsRows(input, k.type()) && !op.HasRowsOfHeads(input)) return false;
   }
   const absl::StatusOr<FusedAttentionShape> shape = op.Resolve(context);
   return shape.ok() && shape->k.strides.channel == 1 && shape->v.strides.channel == 1;
@@ -55,7 +55,8 @@ struct Narrow {
 // The inputs, with half-precision ones and quantized rows converted to floats, but for the narrow
 // ones. Inputs that are the same view (packed Q, K and V) are converted once.
 using FusedInputs = std::array<Tensor, FusedAttention::kSinks + 1>;
-absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, const Narrow& narrow) {
+absl::StatusOr<FusedInputs> FloatInputs(const FusedAttention& op, const OpContext& context,
+                                        const Narrow& narrow) {
   FusedInputs inputs;
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
@@ -66,8 +67,9 @@ absl::StatusOr<FusedInputs> FloatInputs(const OpContext& context, const Narrow& 
       inputs[i] = inputs[i - 1];
       continue;
     }
-    if (inputs[i].type() == DataType::kInt8) {
-      ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], context.allocator()));
+    if (FusedAttention::IsRows(i, inputs[i].type())) {
+      const NarrowForm form = op.FormOfRows(inputs[i].type());
+      ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], form, context.allocator()));
       continue;
     }
     ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, inputs[i].Dense(context.allocator()));
@@ -89,7 +91,7 @@ const float* FirstFloat(const Tensor& tensor, const HeadView& view) {
 }
 
 // Sets the data of q, k and v.
-void SetHeads(const FusedInputs& inputs, const FusedAttentionShape& shape, bool has_cache,
+void SetHeads(const FusedInputs& inputs, const FusedAttentionShape& shape, NarrowForm cache,
               AttentionProblem& problem) {
   const auto set = [](const Tensor& tensor, const HeadView& view, const float*& floats,
                       const uint16_t*& halves) {
@@ -102,8 +104,8 @@ void SetHeads(const FusedInputs& inputs, const FusedAttentionShape& shape, bool 
   const Tensor& k = inputs[FusedAttention::kKey];
   const Tensor& v = inputs[FusedAttention::kValue];
   set(inputs[FusedAttention::kQuery], shape.q, problem.q, problem.bf16_q);
-  if (has_cache) {
-    problem.narrow = {First(k, shape.k), First(v, shape.v), k.type()};
+  if (cache != NarrowForm::kFloats) {
+    problem.narrow = {First(k, shape.k), First(v, shape.v), cache};
     return;
   }
   set(k, shape.k, problem.k, problem.bf16_k);
@@ -162,14 +164,14 @@ class FusedAttentionKernel final : public Kernel {
   absl::Status Run(OpContext& context) const override {
     Allocator& allocator = context.allocator();
     ATTNRUN_ASSIGN_OR_RETURN(const Narrow narrow, NarrowInputs(context));
-    ATTNRUN_ASSIGN_OR_RETURN(FusedInputs inputs, FloatInputs(context, narrow));
+    ATTNRUN_ASSIGN_OR_RETURN(FusedInputs inputs, FloatInputs(op_, context, narrow));
     if (bf16_ && context.wants_output(1)) {
       ATTNRUN_RETURN_IF_ERROR(RoundHeads(inputs, allocator));
     }
     const OpContext converted(inputs, {}, allocator);
     ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, op_.Resolve(converted));
     AttentionProblem problem = Problem(shape);
-    SetHeads(inputs, shape, narrow.cache, problem);
+    SetHeads(inputs, shape, narrow.cache ? FormOfCache(context) : NarrowForm::kFloats, problem);
     const Shape scores = shape.ScoresShape();
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kBias], scores, problem.bias));
     ATTNRUN_RETURN_IF_ERROR(SetScoreOperand(inputs[FusedAttention::kMask], scores, problem.mask));
@@ -209,6 +211,13 @@ class FusedAttentionKernel final : public Kernel {
   }
 
  private:
+  // The form of a narrow k and v.
+  NarrowForm FormOfCache(const OpContext& context) const {
+    const DataType type = context.input(FusedAttention::kKey).type();
+    if (type == DataType::kBfloat16) return NarrowForm::kBfloat16;
+    return type == DataType::kFloat16 ? NarrowForm::kFloat16 : op_.FormOfRows(type);
+  }
+
   absl::StatusOr<Narrow> NarrowInputs(const OpContext& context) const {
     Narrow narrow;
     narrow.cache = !bf16_ && IsNarrowCache(op_, context);

@@ -75,13 +75,15 @@ absl::StatusOr<Operands> ReadOperands(const OpContext& context, const FusedAtten
   return in;
 }
 
-absl::StatusOr<std::vector<Tensor>> WithoutQuantizedRows(const OpContext& context) {
+absl::StatusOr<std::vector<Tensor>> WithoutRowsOfBytes(const FusedAttention& op,
+                                                       const OpContext& context) {
   std::vector<Tensor> inputs(context.num_inputs());
   for (int i = 0; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) continue;
     inputs[i] = context.input(i);
     if (!FusedAttention::IsRows(i, inputs[i].type())) continue;
-    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], context.allocator()));
+    const NarrowForm form = op.FormOfRows(inputs[i].type());
+    ATTNRUN_ASSIGN_OR_RETURN(inputs[i], RowsAsFloats(inputs[i], form, context.allocator()));
   }
   return inputs;
 }
@@ -122,7 +124,7 @@ absl::Status Set(OpContext& context, int output, const Shape& shape, const Tenso
 }  // namespace
 
 absl::Status FusedAttention::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, WithoutQuantizedRows(context));
+  ATTNRUN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, WithoutRowsOfBytes(*this, context));
   const OpContext floats(inputs, {}, context.allocator());
   ATTNRUN_ASSIGN_OR_RETURN(const FusedAttentionShape shape, Resolve(floats));
   ATTNRUN_ASSIGN_OR_RETURN(const Operands in, ReadOperands(floats, shape));

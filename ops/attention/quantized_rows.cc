@@ -33,6 +33,13 @@ float LargestOf(const float* x, int64_t size) {
   return largest;
 }
 
+// Number i of a row of bytes, without its scale.
+float NumberOf(const uint8_t* row, int64_t i, NarrowForm form) {
+  if (form != NarrowForm::kPairs) return static_cast<float>(static_cast<int8_t>(row[i]));
+  const int pair = row[i / 2];
+  return static_cast<float>((i % 2 == 0 ? pair & 15 : pair >> 4) - 8);
+}
+
 void InferRow(InferContext& context, DataType type, int64_t added) {
   Dims dims = context.input(0).dims.value_or(Dims());
   if (dims.empty()) return;
@@ -82,24 +89,33 @@ absl::Status DequantizeRows::Check(const Tensor& x) {
                                                  "], but it is ", TypeAndShape(x)));
 }
 
-absl::StatusOr<Tensor> RowsAsFloats(const Tensor& x, Allocator& allocator) {
-  ATTNRUN_RETURN_IF_ERROR(DequantizeRows::Check(x));
+absl::Status CheckRows(const Tensor& x, NarrowForm form) {
+  if (form == NarrowForm::kScaledBytes) return DequantizeRows::Check(x);
+  if (x.rank() > 0 && x.shape().back() <= INT64_MAX / 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected rows, but found ", TypeAndShape(x)));
+}
+
+absl::StatusOr<Tensor> RowsAsFloats(const Tensor& x, NarrowForm form, Allocator& allocator) {
+  ATTNRUN_RETURN_IF_ERROR(CheckRows(x, form));
   ATTNRUN_ASSIGN_OR_RETURN(const Tensor dense, x.Dense(allocator));
-  const int64_t size = x.shape().back() - kScaleBytes;
+  const int64_t size = NumbersOfRow(x.shape().back(), form);
   ATTNRUN_ASSIGN_OR_RETURN(Tensor y,
                            Tensor::Allocate(DataType::kFloat, WithRowOf(x, size), allocator));
-  const auto* row = dense.data<int8_t>();
+  const auto* row = static_cast<const uint8_t*>(dense.raw());
   for (auto* out = y.mutable_data<float>(); out != y.data<float>() + y.num_elements();
-       row += size + kScaleBytes, out += size) {
+       row += x.shape().back(), out += size) {
+    for (int64_t i = 0; i < size; ++i) out[i] = NumberOf(row, i, form);
+    if (form != NarrowForm::kScaledBytes) continue;
     float scale;
     std::memcpy(&scale, row + size, sizeof(scale));
-    for (int64_t i = 0; i < size; ++i) out[i] = scale * static_cast<float>(row[i]);
+    for (int64_t i = 0; i < size; ++i) out[i] *= scale;
   }
   return y;
 }
 
 absl::Status DequantizeRows::Reference(OpContext& context) const {
-  ATTNRUN_ASSIGN_OR_RETURN(Tensor y, RowsAsFloats(context.input(0), context.allocator()));
+  ATTNRUN_ASSIGN_OR_RETURN(
+      Tensor y, RowsAsFloats(context.input(0), NarrowForm::kScaledBytes, context.allocator()));
   context.SetOutput(0, std::move(y));
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "ops/attention/narrow_form.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
 
@@ -46,8 +47,17 @@ class DequantizeRows final : public Op {
   static absl::Status Check(const Tensor& x);
 };
 
-// As DequantizeRows, by the reference.
-absl::StatusOr<Tensor> RowsAsFloats(const Tensor& x, Allocator& allocator);
+// kInvalidArgument unless x, whose elements are bytes, has rows of this form.
+absl::Status CheckRows(const Tensor& x, NarrowForm form);
+// Their numbers, by the reference: float [..., H].
+absl::StatusOr<Tensor> RowsAsFloats(const Tensor& x, NarrowForm form, Allocator& allocator);
+
+// The extent H of rows of bytes that have `elements` of them; Extent may be symbolic.
+template <typename Extent>
+Extent NumbersOfRow(const Extent& elements, NarrowForm form) {
+  if (form == NarrowForm::kScaledBytes) return elements - Extent(kScaleBytes);
+  return form == NarrowForm::kPairs ? elements + elements : elements;
+}
 
 }  // namespace attnrun::ops
 

@@ -56,7 +56,7 @@ void QuantizeRow(const float* HWY_RESTRICT x, int64_t size, int8_t* HWY_RESTRICT
 }
 
 void DequantizeRow(const int8_t* row, int64_t size, float* out) {
-  WidenRows({row, size, size, DataType::kInt8}, 1, {0, size}, out);
+  WidenRows({row, size, size, NarrowForm::kScaledBytes}, 1, {0, size}, out);
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE

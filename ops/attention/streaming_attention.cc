@@ -25,9 +25,9 @@ void SummarizeQueryMask(const AttentionProblem& problem, const QueryBlock& query
   }
 }
 
-void WidenHead(const void* from, int64_t stride, int64_t rows, int64_t size, DataType type,
+void WidenHead(const void* from, int64_t stride, int64_t rows, int64_t size, NarrowForm form,
                float* to) {
-  WidenRows({from, stride, size, type}, rows, {0, size}, to);
+  WidenRows({from, stride, size, form}, rows, {0, size}, to);
 }
 
 }  // namespace attnrun::ops::HWY_NAMESPACE
@@ -125,7 +125,7 @@ absl::StatusOr<Tensor> Widen(const AttentionProblem& p, const void* heads, int64
     for (int64_t i = begin; i < end; ++i) {
       const int64_t head = i / p.kv_heads * strides.batch + i % p.kv_heads * strides.head;
       HWY_DYNAMIC_DISPATCH(WidenHead)
-      (p.narrow.At(heads, head), strides.sequence, p.keys, size, p.narrow.type,
+      (p.narrow.At(heads, head), strides.sequence, p.keys, size, p.narrow.form,
        to + i * p.keys * size);
     }
   });

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "absl/status/status.h"
-#include "attnrun/data_type.h"
 #include "attnrun/tensor.h"
+#include "ops/attention/narrow_form.h"
 
 namespace attnrun::ops {
 
@@ -35,15 +35,14 @@ struct ScoreOperand {
 struct NarrowCache {
   const void* k = nullptr;
   const void* v = nullptr;
-  // kBfloat16, kFloat16, or kInt8 for rows as QuantizeRows makes them; kFloat if there is no such
-  // cache.
-  DataType type = DataType::kFloat;
+  // kFloats if there is no such cache.
+  NarrowForm form = NarrowForm::kFloats;
 
-  bool exists() const { return type != DataType::kFloat; }
+  bool exists() const { return form != NarrowForm::kFloats; }
   // The address of element `index` of k or of v.
   const void* At(const void* data, int64_t index) const {
-    const int64_t bytes = type == DataType::kInt8 ? 1 : 2;
-    return data == nullptr ? nullptr : static_cast<const char*>(data) + index * bytes;
+    if (data == nullptr) return nullptr;
+    return static_cast<const char*>(data) + index * ElementBytes(form);
   }
 };
 

@@ -49,6 +49,8 @@ struct AttentionParts {
   Value* bias = nullptr;
   Value* mask = nullptr;
   Value* sinks = nullptr;
+  // The attribute of attnrun.Attention.
+  bool scaled_rows = true;
 };
 
 // Splits keys and values into heads [B, n, S, H] if they are not split yet.
@@ -61,7 +63,8 @@ void PutByHead(Body& b, AttentionParts& parts);
 //   [2 B]                  their ends, then their beginnings
 void AddScoreTerms(Body& b, Value* bias, Value* mask, float filter, AttentionParts& parts);
 
-// Writes the attention and gives its output [B, S, N * Hv].
+// Writes the attention; its output is [B, S, N * Hv]. GiveAttention gives it.
+Value* Attend(Body& b, const AttentionParts& parts);
 void GiveAttention(Body& b, const AttentionParts& parts);
 
 }  // namespace attnrun::ops::contrib

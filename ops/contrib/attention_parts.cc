@@ -76,7 +76,7 @@ void AddScoreTerms(Body& b, Value* bias, Value* mask, float filter, AttentionPar
   parts.bias = bias == nullptr ? masked : b.Op("Add", {bias, masked});
 }
 
-void GiveAttention(Body& b, const AttentionParts& parts) {
+Value* Attend(Body& b, const AttentionParts& parts) {
   const double root = std::sqrt(static_cast<double>(parts.head_size));
   AttributeMap attributes;
   attributes["q_layout"] = Layout(false, parts.heads);
@@ -86,8 +86,11 @@ void GiveAttention(Body& b, const AttentionParts& parts) {
   attributes["masked_row"] = std::string("zero");
   if (parts.softcap != 0) attributes["softcap"] = parts.softcap;
   if (parts.causal != 0) attributes["causal"] = parts.causal;
-  b.Give(b.Op("attnrun::Attention",
-              {parts.q, parts.k, parts.v, parts.bias, parts.mask, parts.sinks}, attributes));
+  if (!parts.scaled_rows) attributes["scaled_rows"] = int64_t{0};
+  return b.Op("attnrun::Attention",
+              {parts.q, parts.k, parts.v, parts.bias, parts.mask, parts.sinks}, attributes);
 }
+
+void GiveAttention(Body& b, const AttentionParts& parts) { b.Give(Attend(b, parts)); }
 
 }  // namespace attnrun::ops::contrib

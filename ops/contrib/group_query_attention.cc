@@ -28,7 +28,12 @@ class GroupQuery {
     AddPast();
     parts_.mask = Mask();
     AddTerms();
-    GiveAttention(b_, parts_);
+    // Integers are attended to as they are: the scales of keys go to q, those of values to y.
+    parts_.scaled_rows = !a_.key_cache.quantized && !a_.value_cache.quantized;
+    parts_.q = a_.key_cache.TimesScale(b_, parts_.q, b_.input(kKeyScale), a_.heads, in_.head_size);
+    Value* y = a_.value_cache.TimesScale(b_, Attend(b_, parts_), b_.input(kValueScale), a_.heads,
+                                         in_.head_size);
+    b_.Give(parts_.scaled_rows ? y : b_.Cast(y, in_.type));
   }
 
  private:
@@ -112,7 +117,9 @@ class GroupQuery {
   }
 
   void AddPast() {
-    PutByHead(b_, parts_);
+    parts_.k = a_.key_cache.Heads(b_, parts_.k, b_.input(kKeyScale), in_.head_size);
+    parts_.v = a_.value_cache.Heads(b_, parts_.v, b_.input(kValueScale), in_.head_size);
+    parts_.keys_by_head = true;
     AttributeMap attributes;
     if (a_.sliding) attributes["room"] = Window();
     for (const int role : {0, 1}) {
@@ -210,9 +217,10 @@ class GroupQuery {
 }  // namespace
 
 // GroupQueryAttention-1 (query, key?, value?, past_key?, past_value?, seqlens_k,
-// total_sequence_length, cos_cache?, sin_cache?, position_ids?, attention_bias?, head_sink?, -, -,
-// q_norm_weight?, k_norm_weight?) -> (y [B, S, N * H], present_key?, present_value?), with N =
-// `num_heads` heads of queries and M = `kv_num_heads` heads of keys and values, of H channels each:
+// total_sequence_length, cos_cache?, sin_cache?, position_ids?, attention_bias?, head_sink?,
+// k_scale?, v_scale?, q_norm_weight?, k_norm_weight?) -> (y [B, S, N * H], present_key?,
+// present_value?), with N = `num_heads` heads of queries and M = `kv_num_heads` heads of keys and
+// values, of H channels each:
 //   query [B, S, N * H], key and value [B, S, M * H]
 //   query [B, S, (N + 2 M) * H]                       all three
 // Sample b has seqlens_k[b] + 1 tokens (int32), including the S given ones, so the first given
@@ -231,7 +239,12 @@ class GroupQuery {
 // `sliding_window_cache` past and present [B, M, C, H] hold only the last tokens: after T tokens
 // the last L(T), followed by zeros, where
 //   L(T) = T - G * ceil(max(T - C, 0) / G), G = C - local_window_size + 1.
-// Not covered: quantized keys and values, and qk_output.
+// With a k_quant_type (v_quant_type) other than NONE the past holds keys (values) k as integers
+// q = round(k / scale), which stand for scale * q also where the given tokens are attended to: as
+// int8 if kv_cache_bit_width is 8. If it is 4, as uint8 [B, M, P, H / 2] with two integers from -8
+// to 7 a byte, to which 8 is added, the first one in its low half. PER_TENSOR: there is one scale;
+// PER_CHANNEL: scales broadcast to [1, M, 1, H].
+// Not covered: caches of 8-bit floats, and qk_output.
 //
 //   q  k  v  past_k  past_v  seqlens_k  total  cos  sin      q, k        k, v, past    seqlens_k
 //    \  \ |    /      /      /         /      /   /             |              |             |

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/contrib/group_query_inputs.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "ops/contrib/attention.h"
 
@@ -19,16 +21,27 @@ GroupedAttention::GroupedAttention(AttributeReader& attributes)
       sliding(attributes.Int("sliding_window_cache", 0) != 0),
       norm_epsilon(attributes.Float("qk_norm_epsilon", 1e-6F)) {
   attributes.ExpectInt("qk_output", 0);
-  attributes.Ignore("kv_cache_bit_width");
-  attributes.OneOf("k_quant_type", "NONE", {"NONE"});
-  attributes.OneOf("v_quant_type", "NONE", {"NONE"});
-  attributes.ExpectNoInput(kKeyScale, "k_scale");
-  attributes.ExpectNoInput(kValueScale, "v_scale");
+  key_cache = ReadCache(attributes, "k_quant_type", kKeyScale);
+  value_cache = ReadCache(attributes, "v_quant_type", kValueScale);
+}
+
+// Reads how past keys or values, with this input of scales, are held.
+GroupedCache GroupedAttention::ReadCache(AttributeReader& attributes, const char* quant_type,
+                                         int scale) const {
+  const std::string type =
+      attributes.OneOf(quant_type, "NONE", {"NONE", "PER_TENSOR", "PER_CHANNEL"});
+  if (type == "NONE") attributes.ExpectNoInput(scale, scale == kKeyScale ? "k_scale" : "v_scale");
+  return {.quantized = type != "NONE",
+          .per_channel = type == "PER_CHANNEL",
+          .bits = attributes.Int("kv_cache_bit_width", 0),
+          .kv_heads = kv_heads};
 }
 
 GroupedInputs::GroupedInputs(Body& b, const GroupedAttention& attention) {
   FindHeads(b, attention);
-  CheckPast(b, attention);
+  CheckCache(b, attention.key_cache, kPastKey, kKeyScale);
+  CheckCache(b, attention.value_cache, kPastValue, kValueScale);
+  CheckPast(b);
   CheckTotal(b, attention);
 }
 
@@ -56,20 +69,30 @@ void GroupedInputs::FindHeads(Body& b, const GroupedAttention& attention) {
   if (!known || type == DataType::kUndefined) b.Fail("the size of its heads is not known");
   if (b.failed()) return;
   head_size = *width / count;
-  b.ExpectFloats({query, b.input(kKey), b.input(kValue), b.input(kPastKey), b.input(kPastValue),
-                  b.input(kQueryNorm), b.input(kKeyNorm)});
+  b.ExpectFloats({query, b.input(kKey), b.input(kValue), b.input(kQueryNorm), b.input(kKeyNorm)});
   for (const int role : {kKey, kValue}) {
     b.Expect("key and value", b.input(role), type,
              {b.Dim(query, 0), b.Dim(query, 1), attention.kv_heads * head_size});
   }
 }
 
-void GroupedInputs::CheckPast(Body& b, const GroupedAttention& attention) const {
+// Checks one of the two pasts and its scales.
+void GroupedInputs::CheckCache(Body& b, const GroupedCache& cache, int past, int scale) const {
+  if (b.failed()) return;
+  cache.Check(b, head_size);
+  b.Expect("the past", b.input(past), cache.TypeOf(type),
+           {b.Dim(b.input(kQuery), 0), cache.kv_heads, SymInt::Unknown(), cache.RowOf(head_size)});
+  if (!cache.quantized) return;
+  const char* const name = scale == kKeyScale ? "k_scale" : "v_scale";
+  b.ExpectInput(scale, name);
+  const DataType found = b.TypeOf(b.input(scale));
+  if (found == DataType::kFloat || found == DataType::kUndefined) return;
+  b.Fail(absl::StrCat("expected ", name, " to be float, but it is ", b.Describe(b.input(scale))));
+}
+
+void GroupedInputs::CheckPast(Body& b) const {
   Value* keys = b.input(kPastKey);
   Value* values = b.input(kPastValue);
-  const SymInt batch = b.Dim(b.input(kQuery), 0);
-  b.Expect("the past", keys, type, {batch, attention.kv_heads, SymInt::Unknown(), head_size});
-  b.Expect("the past", values, type, {batch, attention.kv_heads, SymInt::Unknown(), head_size});
   const auto room = b.Extent(keys, 2);
   const auto other = b.Extent(values, 2);
   const bool differs = room.has_value() && other.has_value() && *room != *other;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ops/composite/body.h"
+#include "ops/contrib/grouped_cache.h"
 #include "ops/interface/attribute_reader.h"
 
 namespace attnrun::ops::contrib {
@@ -43,6 +44,11 @@ struct GroupedAttention {
   bool smooth;
   bool sliding;
   float norm_epsilon;
+  GroupedCache key_cache;
+  GroupedCache value_cache;
+
+ private:
+  GroupedCache ReadCache(AttributeReader& attributes, const char* quant_type, int scale) const;
 };
 
 // The sizes of a node's inputs, after checking that they fit together as far as they are known.
@@ -61,7 +67,8 @@ struct GroupedInputs {
 
  private:
   void FindHeads(Body& b, const GroupedAttention& attention);
-  void CheckPast(Body& b, const GroupedAttention& attention) const;
+  void CheckCache(Body& b, const GroupedCache& cache, int past, int scale) const;
+  void CheckPast(Body& b) const;
   void CheckTotal(Body& b, const GroupedAttention& attention);
 };
 

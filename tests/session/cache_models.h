@@ -93,10 +93,9 @@ inline std::string WindowModel(int64_t window) {
   return model.SerializeAsString();
 }
 
-// Attention of the last `window` positions as onnxruntime-genai writes it: the caches slide, or
-// keep all positions. "lengths" is the number of positions before the last one, "total" that of
-// all.
-inline std::string QueryModel(int64_t window, bool slides) {
+// A model of one GroupQueryAttention, whose caches hold rows of `width` elements of `type`.
+// "lengths" is the number of positions before the last one, "total" that of all.
+inline onnx::ModelProto GroupQueryModel(int type, int64_t width) {
   onnx::ModelProto model = EmptyModel();
   onnx::OperatorSetIdProto* contrib = model.add_opset_import();
   contrib->set_domain("com.microsoft");
@@ -108,9 +107,8 @@ inline std::string QueryModel(int64_t window, bool slides) {
   Declare(graph->add_output(), "y", onnx::TensorProto::FLOAT, {1, -1, kCacheWidth});
   for (const char* name : {"k", "v"}) {
     const std::string role = name;
-    Declare(graph->add_input(), "past." + role, onnx::TensorProto::FLOAT, {1, 1, -2, kCacheWidth});
-    Declare(graph->add_output(), "present." + role, onnx::TensorProto::FLOAT,
-            {1, 1, -3, kCacheWidth});
+    Declare(graph->add_input(), "past." + role, type, {1, 1, -2, width});
+    Declare(graph->add_output(), "present." + role, type, {1, 1, -3, width});
   }
   onnx::NodeProto* node =
       AddNode(graph, "GroupQueryAttention", {"x", "x", "x", "past.k", "past.v", "lengths", "total"},
@@ -118,8 +116,34 @@ inline std::string QueryModel(int64_t window, bool slides) {
   node->set_domain("com.microsoft");
   AddIntAttribute(node, "num_heads", 1);
   AddIntAttribute(node, "kv_num_heads", 1);
+  return model;
+}
+
+// Attention of the last `window` positions as onnxruntime-genai writes it: the caches slide, or
+// keep all positions.
+inline std::string QueryModel(int64_t window, bool slides) {
+  onnx::ModelProto model = GroupQueryModel(onnx::TensorProto::FLOAT, kCacheWidth);
+  onnx::NodeProto* node = model.mutable_graph()->mutable_node(0);
   AddIntAttribute(node, "local_window_size", window);
   if (slides) AddIntAttribute(node, "sliding_window_cache", 1);
+  return model.SerializeAsString();
+}
+
+// Attention whose caches hold integers of 8 or 4 bits.
+inline std::string QuantizedQueryModel(int64_t bits) {
+  onnx::ModelProto model =
+      GroupQueryModel(bits == 8 ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8,
+                      bits == 8 ? kCacheWidth : kCacheWidth / 2);
+  onnx::GraphProto* graph = model.mutable_graph();
+  *graph->add_initializer() = MakeTensor("scale", onnx::TensorProto::FLOAT, {1});
+  graph->mutable_initializer(0)->add_float_data(bits == 8 ? 0.01F : 0.2F);
+  onnx::NodeProto* node = graph->mutable_node(0);
+  for (int i = 0; i < 5; ++i) node->add_input("");
+  for (const char* name : {"k_quant_type", "v_quant_type"}) {
+    node->add_input("scale");
+    AddAttribute(node, name, onnx::AttributeProto::STRING)->set_s("PER_TENSOR");
+  }
+  AddIntAttribute(node, "kv_cache_bit_width", bits);
   return model.SerializeAsString();
 }
 

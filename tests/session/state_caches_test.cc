@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "attnrun/session.h"
 #include "core/elements.h"
 #include "session/cache_models.h"
@@ -51,6 +52,18 @@ Tensor CopyOf(const Tensor& tensor) {
 TensorMap WindowInputs(int64_t begin, int64_t end) {
   TensorMap inputs;
   inputs["x"] = RowsFor({1, 2, end - begin, kCacheWidth}, begin, end);
+  return inputs;
+}
+
+// The inputs for the positions [begin, end) of a QueryModel: the same, whatever the steps.
+TensorMap QueryInputs(int64_t begin, int64_t end) {
+  TensorMap inputs;
+  const int64_t row = kCacheWidth;
+  const Tensor all = RowsFor({1, end, row}, 0, end);
+  const absl::Span<const float> data(all.data<float>() + begin * row, (end - begin) * row);
+  inputs["x"] = *Tensor::Of<float>({1, end - begin, row}, data);
+  inputs["lengths"] = *Tensor::Of<int32_t>({1}, {static_cast<int32_t>(end - 1)});
+  inputs["total"] = *Tensor::Of<int32_t>({}, {static_cast<int32_t>(end)});
   return inputs;
 }
 
@@ -131,12 +144,35 @@ TEST(StateCachesTest, ACacheThatSlidesBeginsWithRoomForItsWindow) {
     EXPECT_EQ(slides.state_values()[0].kind, StateKind::kWindow);
     EXPECT_EQ(state.value("past.k").dim(2), kRoom);
     for (int64_t at = 0; at < 160; at += step) {
-      TensorMap inputs;
-      inputs["x"] = RowsFor({1, step, kCacheWidth}, at, at + step);
-      inputs["lengths"] = *Tensor::Of<int32_t>({1}, {static_cast<int32_t>(at + step - 1)});
-      inputs["total"] = *Tensor::Of<int32_t>({}, {static_cast<int32_t>(at + step)});
+      const TensorMap inputs = QueryInputs(at, at + step);
       EXPECT_EQ(RunWith(slides, state, inputs), RunWith(whole, kept, inputs)) << at;
       EXPECT_EQ(state.value("past.k").dim(2), kRoom);
+    }
+  }
+}
+
+// A model may have caches of integers of its own, which stay in place, and whose type
+// SessionOptions::cache_type leaves alone.
+TEST(StateCachesTest, CachesOfIntegersStayInPlace) {
+  for (const int64_t bits : {8, 4}) {
+    const std::string model = QuantizedQueryModel(bits);
+    const Session session = Load(model, DataType::kBfloat16);
+    ASSERT_EQ(session.state_values().size(), 2u);
+    EXPECT_EQ(session.state_values()[0].kind, StateKind::kAppended);
+    StateOptions options;
+    options.capacity = 120;
+    State whole = *session.NewState(options);
+    EXPECT_EQ(whole.byte_size(), 2 * 120 * kCacheWidth * bits / 8);
+    const std::string expected = RunWith(session, whole, QueryInputs(0, 120));
+    for (const int64_t step : {1, 3, 40}) {
+      State state = *session.NewState(options);
+      std::string y;
+      for (int64_t at = 0; at < 120; at += step) {
+        y += RunWith(session, state, QueryInputs(at, at + step));
+      }
+      EXPECT_TRUE(y == expected) << bits << " by " << step;
+      EXPECT_EQ(state.byte_size(), whole.byte_size());
+      EXPECT_EQ(BytesOf(state.value("past.v")), BytesOf(whole.value("past.v")));
     }
   }
 }

@@ -98,6 +98,11 @@ std::vector<SampleNode> ContribAttentionSamples() {
   const AttributeMap lstm = Int("hidden_size", 2);
   const AttributeMap heads = Int("num_heads", 2);
   const AttributeMap groups = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}};
+  AttributeMap quantized = groups;
+  quantized["kv_cache_bit_width"] = int64_t{4};
+  for (const char* name : {"k_quant_type", "v_quant_type"}) {
+    quantized[name] = std::string("PER_TENSOR");
+  }
   const Tensor past = F({1, 1, 2, 4});
   return {
       {"com.microsoft::QAttention",
@@ -133,6 +138,13 @@ std::vector<SampleNode> ContribAttentionSamples() {
       {.op_type = "com.microsoft::GroupQueryAttention",
        .inputs = {F({1, 1, 16}), None(), None(), past, past, Int32({1}, {2}), Int32({}, {3})},
        .attributes = groups,
+       .num_outputs = 3,
+       .open = true},
+      {.op_type = "com.microsoft::GroupQueryAttention",
+       .inputs = {F({1, 1, 16}), None(), None(), Bytes({1, 1, 2, 2}), Bytes({1, 1, 2, 2}),
+                  Int32({1}, {2}), Int32({}, {3}), None(), None(), None(), None(), None(), F({1}),
+                  F({1})},
+       .attributes = quantized,
        .num_outputs = 3,
        .open = true},
       {.op_type = "attnrun::AppendToCache",

@@ -19,6 +19,8 @@
 namespace attnrun::testing {
 namespace {
 
+using ops::NarrowForm;
+
 constexpr int64_t kBatch = 2;
 constexpr int64_t kKvHeads = 3;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -61,7 +63,7 @@ struct Attention {
     some.q = q.data() + first * p.head_size;
     some.k = k.data();
     some.v = v.data();
-    if (narrow != DataType::kFloat) {
+    if (narrow != NarrowForm::kFloats) {
       some.narrow = {narrow_k.raw(), narrow_v.raw(), narrow};
       // Rows have a scale behind them.
       const int64_t row = narrow_k.dim(1);
@@ -80,20 +82,22 @@ struct Attention {
     return some;
   }
 
-  // Rounds keys and values to a type of fewer bits.
-  void Round(DataType to) {
+  // Rounds keys and values to a form of fewer bits.
+  void Round(NarrowForm to) {
     narrow_k = Rounded(k, to);
     narrow_v = Rounded(v, to);
   }
 
   // Changes the floats, too.
-  Tensor Rounded(std::vector<float>& floats, DataType to) const {
+  Tensor Rounded(std::vector<float>& floats, NarrowForm to) const {
     const int64_t rows = static_cast<int64_t>(floats.size()) / p.head_size;
     const Tensor all = *Tensor::Of<float>({rows, p.head_size}, floats);
-    const bool quantized = to == DataType::kInt8;
+    if (ops::ElementBytes(to) == 1 && to != NarrowForm::kScaledBytes) return Integers(floats, to);
+    const bool quantized = to == NarrowForm::kScaledBytes;
     const auto type = [](DataType t) { return static_cast<int64_t>(t); };
+    const DataType halves = to == NarrowForm::kFloat16 ? DataType::kFloat16 : DataType::kBfloat16;
     const auto there = quantized ? OpTester("QuantizeRows", 1, "attnrun").Input(all)
-                                 : OpTester("Cast", 13).Input(all).Attribute("to", type(to));
+                                 : OpTester("Cast", 13).Input(all).Attribute("to", type(halves));
     const Tensor narrow = there.Kernel().value()[0];
     const auto back =
         quantized ? OpTester("DequantizeRows", 1, "attnrun").Input(narrow)
@@ -103,9 +107,24 @@ struct Attention {
     return narrow;
   }
 
+  // Rounds the floats to integers that bytes, or halves of bytes, can hold.
+  Tensor Integers(std::vector<float>& floats, NarrowForm to) const {
+    const int64_t rows = static_cast<int64_t>(floats.size()) / p.head_size;
+    const int64_t packed = to == NarrowForm::kPairs ? 2 : 1;
+    std::vector<int8_t> bytes(floats.size() / packed);
+    for (size_t i = 0; i < floats.size(); ++i) {
+      floats[i] = std::clamp(std::nearbyint(3 * floats[i]), -8.0F, 7.0F);
+      const int number = static_cast<int>(floats[i]);
+      int8_t& byte = bytes[i / packed];
+      byte =
+          static_cast<int8_t>(packed == 1 ? number : byte + (number + 8) * (i % 2 == 0 ? 1 : 16));
+    }
+    return *Tensor::Of<int8_t>({rows, p.head_size / packed}, bytes);
+  }
+
   ops::AttentionProblem p;
-  // If not kFloat, the problem has narrow_k and narrow_v in place of k and v.
-  DataType narrow = DataType::kFloat;
+  // If not kFloats, the problem has narrow_k and narrow_v in place of k and v.
+  NarrowForm narrow = NarrowForm::kFloats;
   Tensor narrow_k = {};
   Tensor narrow_v = {};
   std::vector<float> q;
@@ -166,7 +185,8 @@ TEST(FewQueriesTest, BitsAreThoseOfManyQueries) {
 // Narrow keys are widened tile by tile for few queries, and at once for many.
 TEST(FewQueriesTest, ANarrowCacheGivesTheBitsOfItsFloats) {
   std::mt19937 generator(Seed());
-  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kInt8}) {
+  for (const NarrowForm form : {NarrowForm::kFloat16, NarrowForm::kBfloat16,
+                                NarrowForm::kScaledBytes, NarrowForm::kBytes, NarrowForm::kPairs}) {
     for (const int64_t size : {16, 48, 256}) {
       for (const bool heads_first : {false, true}) {
         for (const int64_t keys : {77, 300}) {
@@ -175,9 +195,9 @@ TEST(FewQueriesTest, ANarrowCacheGivesTheBitsOfItsFloats) {
             const int64_t row = kKvHeads * size;
             attention.p.k_strides = attention.p.v_strides = {keys * row, row, size, 1};
           }
-          attention.Round(type);
+          attention.Round(form);
           const std::vector<float> expected = Attend(attention, 20);
-          attention.narrow = type;
+          attention.narrow = form;
           for (const int threads : {1, 2}) {
             SetNumThreads(threads);
             EXPECT_EQ(Attend(attention, 20), expected);

@@ -110,6 +110,66 @@ TEST(QuantizedRowsTest, AttentionReadsThem) {
   }
 }
 
+// Rows of integers, of 8 bits or two in a byte.
+TEST(QuantizedRowsTest, AttentionReadsIntegers) {
+  std::mt19937 generator(Seed());
+  std::uniform_int_distribution<int> byte(0, 255);
+  for (const bool pairs : {false, true}) {
+    // Values of 6 and 46 channels end amid vectors.
+    for (const int64_t channels : {6, 32, 46}) {
+      const Tensor q = RandomFloats({2, 4, 3, channels}, generator);
+      std::vector<uint8_t> bytes(2 * 2 * 70 * channels / (pairs ? 2 : 1));
+      std::vector<float> floats;
+      for (uint8_t& element : bytes) {
+        element = static_cast<uint8_t>(byte(generator));
+        if (pairs) floats.insert(floats.end(), {element % 16 - 8.0F, element / 16 - 8.0F});
+        if (!pairs) floats.push_back(static_cast<int8_t>(element));
+      }
+      Tensor rows = *Tensor::Allocate(pairs ? DataType::kUint8 : DataType::kInt8,
+                                      {2, 2, 70, pairs ? channels / 2 : channels});
+      std::memcpy(rows.mutable_raw(), bytes.data(), bytes.size());
+      const Tensor wide = Make<float>({2, 2, 70, channels}, floats);
+      const auto attention = [&](const Tensor& k, const Tensor& v) {
+        OpTester op("Attention", 1, "attnrun");
+        op.Input(q).Input(k).Input(v).Attribute("scale", 0.01F);
+        return op.Attribute("scaled_rows", int64_t{0});
+      };
+      const Tensor expected = attention(wide, wide).Kernel().value()[0];
+      ExpectClose(attention(rows, rows).Kernel().value()[0], expected, 0);
+      ExpectClose(attention(wide, rows).Kernel().value()[0], expected, 0);
+      ExpectClose(attention(rows, rows).Reference().value()[0],
+                  attention(wide, wide).Reference().value()[0], 0);
+    }
+  }
+}
+
+// The layout is that of the floats, so heads may share a row.
+TEST(QuantizedRowsTest, PairsMayLieInRowsOfAllHeads) {
+  const auto attention = [](const Tensor& k) {
+    OpTester op("Attention", 1, "attnrun");
+    op.Input(Make<float>({1, 1, 2, 2}, {1, 2, 3, 4})).Input(k).Input(k);
+    for (const char* layout : {"k_layout", "v_layout"}) {
+      op.Attribute(layout, std::string("b s (n:2 h)"));
+    }
+    return op.Attribute("q_layout", std::string("b s n h")).Attribute("scale", 0.1F);
+  };
+  const Tensor k = Make<uint8_t>({1, 2, 2}, {0x12, 0x34, 0xab, 0xcd});
+  const Tensor floats = Make<float>({1, 2, 4}, {-6, -7, -4, -5, 3, 2, 5, 4});
+  const Tensor expected = attention(floats).Reference().value()[0];
+  ExpectClose(attention(k).Reference().value()[0], expected, 0);
+  ExpectClose(attention(k).Kernel().value()[0], expected, 1e-6);
+}
+
+// Tensors without elements may have rows of any length.
+TEST(QuantizedRowsTest, PairsMayNotBeMoreThanCanBeCounted) {
+  const Tensor k = *Tensor::Allocate(DataType::kUint8, {0, 1, 1, INT64_MAX});
+  const Tensor q = *Tensor::Allocate(DataType::kFloat, {0, 1, 1, 2});
+  const OpTester op = OpTester("Attention", 1, "attnrun").Input(q).Input(k).Input(k);
+  for (const auto& refused : {op.Kernel(), op.Reference()}) {
+    EXPECT_THAT(refused.status().message(), HasSubstr("expected rows, but found uint8[0,1,1,"));
+  }
+}
+
 TEST(QuantizedRowsTest, AttentionRefusesBytesThatAreNoRows) {
   const Tensor q = Make<float>({1, 1, 1, 2}, {1, 2});
   const Tensor k = Make<int8_t>({1, 1, 1, 3}, {1, 2, 3});

@@ -215,8 +215,9 @@ TEST(GroupQueryAttentionTest, PositionIdsChooseTheAngles) {
 
 TEST(GroupQueryAttentionTest, UnsupportedFormsAreRefused) {
   OpTester quantized = Grouped({1, {1}, 2, {4}});
-  quantized.Attribute("k_quant_type", std::string("PER_TENSOR"));
-  EXPECT_THAT(quantized.Reference().status().message(), HasSubstr("must be one of NONE"));
+  quantized.Attribute("k_quant_type", std::string("PER_ROW"));
+  EXPECT_THAT(quantized.Reference().status().message(),
+              HasSubstr("must be one of NONE, PER_TENSOR, PER_CHANNEL"));
   OpTester longer = Grouped({1, {1}, 3, {4}});
   EXPECT_THAT(longer.Reference().status().message(), HasSubstr("at most 1 past and 1 new"));
   OpTester positions = Grouped({1, {1}, 2, {4}});
