@@ -75,6 +75,10 @@ void attnrun_session_options_set_threads(attnrun_session_options* options, int32
   options->options.threads = threads;
 }
 
+void attnrun_session_options_set_few_rows(attnrun_session_options* options, int few_rows) {
+  options->options.few_rows = few_rows != 0;
+}
+
 void attnrun_session_options_set_cache_type(attnrun_session_options* options, attnrun_type type) {
   options->options.cache_type = static_cast<attnrun::DataType>(type);
 }

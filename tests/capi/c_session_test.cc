@@ -7,8 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "attnrun/session.h"
 #include "capi/handles.h"
 #include "loader/model_maker.h"
+#include "session/square_product.h"
 
 namespace attnrun::testing {
 namespace {
@@ -133,6 +135,33 @@ TEST(CSessionTest, RunsIntoNewAndGivenTensors) {
   ASSERT_EQ(RunOn(session.get(), x.get(), y), "");
   EXPECT_EQ(y.get(), given);
   EXPECT_THAT(memory, ElementsAre(expected[0], expected[1], 7, 7, expected[2], expected[3], 7));
+}
+
+// On a processor with AMX, other sums have other bits.
+TEST(CSessionTest, WeightsMayBeLaidOutForFewRows) {
+  constexpr int64_t kRows = 128;
+  const std::string bytes = SquareProduct(kRows);
+  std::vector<float> elements(kRows * kRows);
+  for (size_t i = 0; i < elements.size(); ++i) elements[i] = 1 / static_cast<float>(i % 97 + 1);
+  TensorMap inputs;
+  inputs["x"] = *Tensor::Of<float>({kRows, kRows}, elements);
+  const std::vector<int64_t> shape = {kRows, kRows};
+  const auto x = Made<attnrun_tensor>([&](attnrun_tensor** made) {
+    return attnrun_tensor_borrow(ATTNRUN_TYPE_FLOAT, 2, shape.data(), nullptr, elements.data(),
+                                 elements.size() * sizeof(float), made);
+  });
+  for (const bool few : {false, true}) {
+    SessionOptions same;
+    same.few_rows = few;
+    const Tensor expected = Session::LoadBytes(bytes, same)->Run(inputs)->at("y");
+    const auto options = Made<attnrun_session_options>(attnrun_session_options_new);
+    attnrun_session_options_set_few_rows(options.get(), few ? 1 : 0);
+    const Handle<attnrun_session> session = Load(bytes, options.get());
+    Handle<attnrun_tensor> y;
+    ASSERT_EQ(RunOn(session.get(), x.get(), y), "");
+    const auto* const first = expected.data<float>();
+    EXPECT_EQ(Elements(y.get()), std::vector<float>(first, first + expected.num_elements()));
+  }
 }
 
 TEST(CSessionTest, AnErrorGivesNoTensor) {

@@ -245,6 +245,9 @@ ATTNRUN_EXPORT void attnrun_session_options_set_verify_weight_cache(
 // If 0, a load copies the model's files into memory instead of mapping them.
 ATTNRUN_EXPORT void attnrun_session_options_set_map_files(attnrun_session_options* options,
                                                           int map);
+// Unless 0, weights are laid out for products of few rows: see SessionOptions::few_rows.
+ATTNRUN_EXPORT void attnrun_session_options_set_few_rows(attnrun_session_options* options,
+                                                         int few_rows);
 // The type in which states hold caches of keys and values that the model declares as float:
 // ATTNRUN_TYPE_FLOAT, or lossy FLOAT16, BFLOAT16 or INT8. See SessionOptions::cache_type. A load
 // refuses other types.

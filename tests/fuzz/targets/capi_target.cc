@@ -107,7 +107,7 @@ class Caller {
     static constexpr const char* kLimits[] = {"file_bytes",   "nodes",     "run_bytes",
                                               "tensor_bytes", "body_runs", "folded_bytes",
                                               "none",         nullptr};
-    switch (choices_.Int(0, 8)) {
+    switch (choices_.Int(0, 9)) {
       case 0:
         return Take(attnrun_session_options_set_engine(options, kEngines[choices_.Int(0, 4)]));
       case 1:
@@ -128,6 +128,8 @@ class Caller {
       case 7:
         return attnrun_session_options_set_cache_type(
             options, static_cast<attnrun_type>(choices_.Int(-1, 40)));
+      case 8:
+        return attnrun_session_options_set_few_rows(options, static_cast<int>(choices_.Int(0, 1)));
       default:
         return attnrun_session_options_set_map_files(options, static_cast<int>(choices_.Int(0, 1)));
     }
