@@ -80,6 +80,17 @@ float* SetScratchB(PanelProduct& product, IndexRange depth, Scratch& scratch) {
   return panels;
 }
 
+// Clears the columns that vectors read behind the `columns` of a panel in scratch memory. Whatever
+// lay there would not reach C, but numbers near zero make multiplications a hundred times slower.
+void ClearUnusedLanes(float* panel, int64_t rows, int64_t columns) {
+  constexpr int64_t kMostLanes = 16;
+  const int64_t width = PanelWidth();
+  const int64_t unused = std::min(DivCeil(columns, kMostLanes) * kMostLanes, width) - columns;
+  for (int64_t i = 0; unused > 0 && i < rows; ++i) {
+    std::fill_n(panel + i * width + columns, unused, 0.0F);
+  }
+}
+
 }  // namespace
 
 void SetB(PanelProduct& product, const PackedMatrix& b, int64_t index, IndexRange depth,
@@ -129,6 +140,7 @@ void SetB(PanelProduct& product, const GemmProblem& problem, int64_t index, Inde
     } else {
       CopyBlock(problem.b, depth.begin, depth.size(), first + column, columns, to, width);
     }
+    ClearUnusedLanes(to, depth.size(), columns);
   }
 }
 
