@@ -196,9 +196,8 @@ std::optional<View> AxisMap::Apply(const View& view, int kept) const {
   return expanded.has_value() ? expanded->Reshaped(joined) : std::nullopt;
 }
 
-Value* AxisMap::Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value* const> like,
-                      int kept) const {
-  const std::vector<SymInt>* dims = facts.DimsOf(value);
+Value* AxisMap::Apply(Patch& patch, Value* value, absl::Span<Value* const> like, int kept) const {
+  const std::vector<SymInt>* dims = patch.facts().DimsOf(value);
   if (dims == nullptr) return nullptr;
   const auto plan = PlanFor(*dims, kept);
   if (!plan.has_value()) return nullptr;
@@ -212,27 +211,24 @@ Value* AxisMap::Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value
   if (!absl::c_is_sorted(moved)) {
     std::vector<SymInt> split = plan->sizes;
     split.insert(split.end(), plan->joined.end() - kept, plan->joined.end());
-    value = ReshapeTo(patch, facts, value, split, sources);
-    if (value == nullptr) return nullptr;
+    value = ReshapeTo(patch, value, split, sources);
     std::vector<int64_t> order(order_.begin(), order_.end());
     // Parts that `to` lacks have extent 1 and go to the front.
     for (size_t at = 0; at < parts_.size(); ++at) {
       if (parts_[at].to == kNone) order.insert(order.begin(), static_cast<int64_t>(at));
     }
     for (int i = 0; i < kept; ++i) order.push_back(static_cast<int64_t>(parts_.size()) + i);
-    value = patch.Op("Transpose", {value}, {{"perm", order}});
-    if (!patch.status().ok()) return nullptr;
+    value = patch.Transpose(value, order);
     sources.push_back(value);
   }
   if (plan->even != plan->ordered) {
-    value = ReshapeTo(patch, facts, value, plan->ordered, sources);
-    Value* shape = ShapeOperand(patch, facts, plan->even, sources);
+    value = ReshapeTo(patch, value, plan->ordered, sources);
+    Value* shape = ShapeOperand(patch, plan->even, sources);
     if (value == nullptr || shape == nullptr) return nullptr;
     value = patch.Op("Expand", {value, shape});
-    if (!patch.status().ok()) return nullptr;
     sources.push_back(value);
   }
-  const std::vector<SymInt>* now = facts.DimsOf(value);
+  const std::vector<SymInt>* now = patch.facts().DimsOf(value);
   if (now == nullptr) return nullptr;
   // Broadcasting adds the 1s on the left.
   const auto first =
@@ -240,7 +236,7 @@ Value* AxisMap::Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value
   const auto of_now = absl::c_find_if(*now, [](const SymInt& e) { return !e.is_constant(1); });
   const bool fits = static_cast<int>(now->size()) <= to_rank_ + kept && kept == 0;
   if (fits && std::equal(first, plan->joined.end(), of_now, now->end())) return value;
-  return ReshapeTo(patch, facts, value, plan->joined, sources);
+  return ReshapeTo(patch, value, plan->joined, sources);
 }
 
 std::vector<ViewAxis> AxesWithout(const View& view, int axis) {

@@ -46,8 +46,7 @@ class AxisMap {
   // The value with axes that broadcast to `to`. Here a symbol may also stand for a number, as in an
   // operand that broadcasts in some runs. Extents that are not numbers are read off `like`. Null if
   // that cannot be written.
-  Value* Apply(Patch& patch, Facts& facts, Value* value, absl::Span<Value* const> like,
-               int kept = 0) const;
+  Value* Apply(Patch& patch, Value* value, absl::Span<Value* const> like, int kept = 0) const;
 
  private:
   // A part of an axis. `from` and `to` are axes of the two tensors, kNone where one lacks the part.

@@ -11,6 +11,7 @@
 #include "core/hash_map.h"
 #include "core/quote.h"
 #include "core/status.h"
+#include "optimizer/analysis/node_queries.h"
 
 namespace attnrun::opt {
 namespace {
@@ -60,27 +61,6 @@ void Patch::Supersede(absl::Span<Node* const> nodes) {
   for (Node* node : nodes) {
     if (!absl::c_linear_search(superseded_, node)) superseded_.push_back(node);
   }
-}
-
-bool Patch::Admits(absl::Span<Value* const> replaced, const Node* anchor) {
-  const auto miss = [&](std::string reason) {
-    if (anchor != nullptr) context_.Miss(*anchor, std::move(reason));
-    return false;
-  };
-  for (const Node* node : superseded_) {
-    for (const Value* output : node->outputs()) {
-      if (output == nullptr || absl::c_linear_search(replaced, output)) continue;
-      if (context_.graph.IsOutput(output)) {
-        return miss(absl::StrCat(Quoted(output->name()), " is a graph output"));
-      }
-      for (const Node* consumer : output->consumers()) {
-        if (absl::c_linear_search(superseded_, consumer)) continue;
-        return miss(absl::StrCat(Quoted(output->name()), " has another consumer, ",
-                                 consumer->description()));
-      }
-    }
-  }
-  return true;
 }
 
 Value* Patch::Op(const std::string& op_type, std::vector<Value*> inputs, AttributeMap attributes,
@@ -154,14 +134,42 @@ Value* Patch::Ints(absl::Span<const int64_t> values) {
   return Constant(name, FromInts(DataType::kInt64, {static_cast<int64_t>(values.size())}, values));
 }
 
-void Patch::Replace(Value* old, Value* replacement) {
-  replacements_.emplace_back(old, replacement);
+Value* Patch::Number(absl::string_view name, DataType type, double number) {
+  return Constant(name, FromDoubles(type, {}, {number}));
+}
+
+Value* Patch::Cast(Value* value, DataType type) {
+  if (value == nullptr || facts().TypeOf(value) == type) return value;
+  return Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
+}
+
+Value* Patch::Times(Value* value, double factor) {
+  if (value == nullptr || factor == 1) return value;
+  return Op("Mul", {value, Number("factor", facts().TypeOf(value), factor)});
+}
+
+Value* Patch::Transpose(Value* value, const std::vector<int64_t>& permutation) {
+  if (value == nullptr || absl::c_is_sorted(permutation)) return value;
+  return Op("Transpose", {value}, {{"perm", permutation}});
+}
+
+Value* Patch::SwapLastTwo(Value* value) {
+  const int rank = facts().RankOf(value);
+  return rank < 2 ? nullptr : Transpose(value, SwapOfLastTwo(rank));
+}
+
+bool Patch::Replace(Value* old, Value* replacement) {
+  if (replacement != nullptr) replacements_.emplace_back(old, replacement);
+  return replacement != nullptr;
+}
+
+bool Patch::Substitute(absl::Span<Node* const> nodes, Value* old, Value* value) {
+  Supersede(nodes);
+  return Replace(old, value);
 }
 
 bool Patch::Substitute(Node* node, Value* value) {
-  Supersede({node});
-  Replace(node->output(0), value);
-  return true;
+  return Substitute({node}, node->output(0), value);
 }
 
 bool Patch::Substitute(Node* node, const std::string& op_type, std::vector<Value*> inputs,
@@ -182,21 +190,30 @@ void Patch::Fail(const absl::Status& status) {
   if (status_.ok()) status_ = status;
 }
 
-bool Patch::CanApply() {
-  std::vector<Value*> replaced;
-  for (const auto& [old, replacement] : replacements_) replaced.push_back(old);
-  return Admits(replaced, nullptr);
-}
-
-const Value* Patch::LostOperand() const {
-  for (const Node* node : added_) {
-    for (const Value* input : node->inputs()) {
-      if (input == nullptr || !absl::c_linear_search(superseded_, input->producer())) continue;
-      const auto is_input = [&](const auto& entry) { return entry.first == input; };
-      if (absl::c_none_of(replacements_, is_input)) return input;
+bool Patch::CanApply(const Node* anchor) {
+  const auto miss = [&](std::string reason) {
+    if (anchor != nullptr) context_.Miss(*anchor, std::move(reason));
+    return false;
+  };
+  for (const Node* node : superseded_) {
+    for (const Value* output : node->outputs()) {
+      const auto is_output = [&](const auto& entry) { return entry.first == output; };
+      if (output == nullptr || absl::c_any_of(replacements_, is_output)) continue;
+      if (context_.graph.IsOutput(output)) {
+        return miss(absl::StrCat(Quoted(output->name()), " is a graph output"));
+      }
+      for (const Node* consumer : output->consumers()) {
+        if (absl::c_linear_search(superseded_, consumer)) continue;
+        // A new node may read it, as where the bias of an attention is its own product of q and k.
+        const bool is_operand = absl::c_linear_search(added_, consumer);
+        return miss(absl::StrCat(
+            Quoted(output->name()),
+            is_operand ? ", which would go away, is an operand, too"
+                       : absl::StrCat(" has another consumer, ", consumer->description())));
+      }
     }
   }
-  return nullptr;
+  return true;
 }
 
 absl::StatusOr<int> Patch::Apply() {
@@ -256,12 +273,9 @@ absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node
   for (Node* node : nodes) {
     if (removed.contains(node)) continue;
     Patch patch(context);
-    if (!propose(node, patch)) continue;
-    if (const Value* const lost = patch.LostOperand()) {
-      context.Miss(*node,
-                   absl::StrCat(Quoted(lost->name()), ", which would go away, is an operand, too"));
-      continue;
-    }
+    const bool proposed = propose(node, patch);
+    ATTNRUN_RETURN_IF_ERROR(patch.status());
+    if (!proposed || !patch.CanApply(node)) continue;
     removed.insert(patch.superseded().begin(), patch.superseded().end());
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     rewrites += applied;

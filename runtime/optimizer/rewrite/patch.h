@@ -17,12 +17,10 @@ namespace attnrun::opt {
 // replaces which old one. It is applied whole or not at all; a patch that is dropped leaves no
 // trace.
 //
-//   Patch patch(context);
-//   patch.Supersede({matmul, add});
-//   if (!patch.Admits({add->output(0)})) return 0;     // reports what else reads the product
 //   Value* y = patch.Op("attnrun::Linear", {x, weight, bias});
-//   patch.Replace(add->output(0), y);
-//   return patch.Apply();
+//   return patch.Substitute({matmul, add}, add->output(0), y);
+//
+// The driver refuses a patch that removes a value that others still read, and reports the reader.
 class Patch {
  public:
   explicit Patch(RuleContext& context) : context_(context) {}
@@ -34,10 +32,7 @@ class Patch {
   void Supersede(absl::Span<Node* const> nodes);
   const std::vector<Node*>& superseded() const { return superseded_; }
 
-  // True if the superseded nodes can go when only the outputs in `replaced` get replacements: no
-  // other output of theirs is a graph output or read by a node that stays. Otherwise reports the
-  // first such output as a near miss at `anchor`, unless that is null.
-  bool Admits(absl::Span<Value* const> replaced, const Node* anchor);
+  Facts& facts() const { return context_.facts; }
 
   // Adds new nodes and initializers. An `op_type` "domain::Name" names another domain, at version
   // 1. Returns null after an error, which Apply returns.
@@ -49,13 +44,23 @@ class Patch {
   std::vector<Value*> Again(const Node& node, std::vector<Value*> inputs, AttributeMap attributes);
   Value* Constant(absl::string_view name, absl::StatusOr<Tensor> data);
   Value* Ints(absl::Span<const int64_t> values);
+  Value* Number(absl::string_view name, DataType type, double number);
 
-  // Makes every reader of `old` read `replacement`, which takes over the name if it is new.
-  void Replace(Value* old, Value* replacement);
+  // The value in another type, times a number, with its axes permuted, or with its last two axes
+  // exchanged: the value itself where that changes nothing, and null for null.
+  Value* Cast(Value* value, DataType type);
+  Value* Times(Value* value, double factor);
+  Value* Transpose(Value* value, const std::vector<int64_t>& permutation);
+  Value* SwapLastTwo(Value* value);
 
-  // Supersede the node by a value in place of its first output; by a new node of this operator, as
-  // Op makes it, with the name of the old one; by one of the same operator and version. All return
-  // true, as a proposal does.
+  // Makes every reader of `old` read `replacement`, which takes over the name if it is new. Returns
+  // true, as a proposal does, or false for null: a value that cannot be written.
+  bool Replace(Value* old, Value* replacement);
+
+  // Supersede nodes by a value in place of `old`; a node by one in place of its first output; by a
+  // new node of this operator, as Op makes it, with the name of the old one; by one of the same
+  // operator and version. They return what Replace does.
+  bool Substitute(absl::Span<Node* const> nodes, Value* old, Value* value);
   bool Substitute(Node* node, Value* value);
   bool Substitute(Node* node, const std::string& op_type, std::vector<Value*> inputs,
                   AttributeMap attributes = {});
@@ -63,12 +68,10 @@ class Patch {
 
   const absl::Status& status() const { return status_; }
 
-  // True if every output of the superseded nodes that others read has a replacement.
-  bool CanApply();
-  // A value that only the nodes that go away compute, but that a new node reads, as where the bias
-  // of an attention is its own product of q and k; null if there is none.
-  const Value* LostOperand() const;
-
+  // True if each output of the superseded nodes that others read has a replacement, as has each
+  // graph output. Otherwise reports the first that has none as a near miss at `anchor`, unless that
+  // is null.
+  bool CanApply(const Node* anchor = nullptr);
   // Applies the patch and reports it. Precondition: CanApply. Returns 1, the number of rewrites;
   // kCancelled if no more are wanted.
   absl::StatusOr<int> Apply();
@@ -89,8 +92,9 @@ class Patch {
   bool applied_ = false;
 };
 
-// Calls `propose(node, patch)` for each node in order and applies the patch where it returns true.
-// Skips nodes that an earlier patch has superseded. Returns the number of rewrites.
+// Calls `propose(node, patch)` for each node in order and applies the patch where it returns true
+// and the patch can be applied. Skips nodes that an earlier patch has superseded. Returns the
+// number of rewrites, or the error of a patch.
 absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node*>& nodes,
                                     absl::FunctionRef<bool(Node*, Patch&)> propose);
 

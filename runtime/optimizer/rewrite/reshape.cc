@@ -11,11 +11,11 @@ namespace {
 
 // One extent as an int64 tensor of one element, read off an axis that has it or, if `shares`, a
 // multiple of it, as an axis that holds the windows of several samples does.
-Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
-                     absl::Span<Value* const> like, bool shares = false) {
+Value* ExtentOperand(Patch& patch, const SymInt& extent, absl::Span<Value* const> like,
+                     bool shares = false) {
   if (const auto number = extent.constant()) return patch.Ints({*number});
   for (Value* value : like) {
-    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    const std::vector<SymInt>* dims = patch.facts().DimsOf(value);
     for (int64_t i = 0; dims != nullptr && i < std::ssize(*dims); ++i) {
       const auto share = SymInt::DivideExactly((*dims)[i], extent);
       const int64_t count = share.value_or(0).constant().value_or(0);
@@ -28,15 +28,14 @@ Value* ExtentOperand(Patch& patch, Facts& facts, const SymInt& extent,
 }
 
 // An extent that is the product of axes and a number, as an int64 tensor of one element.
-Value* ProductOperand(Patch& patch, Facts& facts, const SymInt& extent,
-                      absl::Span<Value* const> like) {
+Value* ProductOperand(Patch& patch, const SymInt& extent, absl::Span<Value* const> like) {
   SymInt left = extent;
   Value* product = nullptr;
   const auto multiply = [&](Value* factor) {
     product = product == nullptr ? factor : patch.Op("Mul", {product, factor});
   };
   for (Value* value : like) {
-    const std::vector<SymInt>* dims = facts.DimsOf(value);
+    const std::vector<SymInt>* dims = patch.facts().DimsOf(value);
     for (int64_t i = 0; dims != nullptr && i < std::ssize(*dims); ++i) {
       const auto quotient = SymInt::DivideExactly(left, (*dims)[i]);
       if ((*dims)[i].constant().has_value() || !quotient.has_value()) continue;
@@ -85,22 +84,21 @@ std::optional<std::vector<int64_t>> ReshapeTarget(absl::Span<const SymInt> from,
   return target;
 }
 
-Value* ShapeOperand(Patch& patch, Facts& facts, absl::Span<const SymInt> extents,
-                    absl::Span<Value* const> like) {
+Value* ShapeOperand(Patch& patch, absl::Span<const SymInt> extents, absl::Span<Value* const> like) {
   if (extents.empty()) return patch.Ints({});
   std::vector<Value*> parts;
   for (const SymInt& extent : extents) {
-    Value* part = ExtentOperand(patch, facts, extent, like);
-    if (part == nullptr) part = ExtentOperand(patch, facts, extent, like, /*shares=*/true);
+    Value* part = ExtentOperand(patch, extent, like);
+    if (part == nullptr) part = ExtentOperand(patch, extent, like, /*shares=*/true);
     if (part == nullptr) return nullptr;
     parts.push_back(part);
   }
   return patch.Op("Concat", parts, {{"axis", int64_t{0}}});
 }
 
-Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymInt> to,
+Value* ReshapeTo(Patch& patch, Value* value, absl::Span<const SymInt> to,
                  absl::Span<Value* const> like) {
-  const std::vector<SymInt>* from = facts.DimsOf(value);
+  const std::vector<SymInt>* from = patch.facts().DimsOf(value);
   if (from == nullptr) return nullptr;
   if (absl::c_equal(*from, to)) return value;
   if (const auto target = ReshapeTarget(*from, to)) {
@@ -112,8 +110,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   std::vector<Value*> parts;
   std::optional<size_t> rest;
   for (size_t i = 0; i < to.size(); ++i) {
-    Value* part = ExtentOperand(patch, facts, to[i], like);
-    if (part == nullptr) part = ProductOperand(patch, facts, to[i], others);
+    Value* part = ExtentOperand(patch, to[i], like);
+    if (part == nullptr) part = ProductOperand(patch, to[i], others);
     if (part == nullptr && rest.has_value()) return nullptr;
     if (part == nullptr) rest = i;
     parts.push_back(part == nullptr ? patch.Ints({-1}) : part);
@@ -127,8 +125,8 @@ Value* ReshapeTo(Patch& patch, Facts& facts, Value* value, absl::Span<const SymI
   return patch.Op("Reshape", {value, shape}, {{"allowzero", int64_t{!rest.has_value()}}});
 }
 
-Value* WithoutRepeats(Patch& patch, Facts& facts, Value* value, absl::Span<const int> axes) {
-  const std::vector<Traced> chain = Trace(value, facts);
+Value* WithoutRepeats(Patch& patch, Value* value, absl::Span<const int> axes) {
+  const std::vector<Traced> chain = Trace(value, patch.facts());
   for (size_t i = chain.size(); i-- > 1;) {
     std::vector<ViewAxis> kept = chain[i].view.axes();
     std::vector<SymInt> dims = chain[i].view.Dims();
@@ -138,11 +136,11 @@ Value* WithoutRepeats(Patch& patch, Facts& facts, Value* value, absl::Span<const
       kept[axis].clear();
       dims[axis] = SymInt(1);
     }
-    const auto narrow = View::Dense(*facts.DimsOf(chain[i].base)).Reshaped(dims);
+    const auto narrow = View::Dense(*patch.facts().DimsOf(chain[i].base)).Reshaped(dims);
     const bool repeats = kept != chain[i].view.axes();
     if (!repeats || !narrow.has_value() || narrow->axes() != kept) continue;
     if (!(narrow->offset() == chain[i].view.offset())) continue;
-    Value* source = ReshapeTo(patch, facts, chain[i].base, dims, {value});
+    Value* source = ReshapeTo(patch, chain[i].base, dims, {value});
     if (source != nullptr) return source;
   }
   return value;

@@ -206,10 +206,9 @@ std::vector<GatedInput> FindGatedInputs(Node* function, double offset, double co
 bool ReplaceGatedInput(RuleContext& context, Patch& patch, const Node& function,
                        const GatedInput& gated, const char* op_type, AttributeMap attributes) {
   patch.Supersede(gated.nodes);
-  if (!patch.Admits({gated.y}, &function)) return false;
   SupersedeUnshared(context.graph, patch, gated.operands);
-  patch.Replace(gated.y, patch.Op(op_type, {gated.x}, std::move(attributes), function.name()));
-  return true;
+  return patch.Replace(gated.y,
+                       patch.Op(op_type, {gated.x}, std::move(attributes), function.name()));
 }
 
 bool IsClose(double actual, double expected, DataType type) {

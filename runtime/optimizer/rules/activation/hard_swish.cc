@@ -72,11 +72,10 @@ bool WriteHardSigmoid(RuleContext& context, Node* clip, Patch& patch) {
   // Constants with more axes than x would add axes to the result.
   const int rank = context.facts.RankOf(x);
   if (rank < 0 || rank != context.facts.RankOf(sixth->output(0))) return false;
-  patch.Supersede({clip, sixth});
-  patch.Replace(sixth->output(0),
-                patch.Op("HardSigmoid", {x},
-                         {{"alpha", static_cast<float>(kSixth)}, {"beta", 0.5F}}, clip->name()));
-  return true;
+  return patch.Substitute(
+      {clip, sixth}, sixth->output(0),
+      patch.Op("HardSigmoid", {x}, {{"alpha", static_cast<float>(kSixth)}, {"beta", 0.5F}},
+               clip->name()));
 }
 
 }  // namespace

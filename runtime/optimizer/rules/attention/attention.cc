@@ -65,13 +65,10 @@ class AttentionFusion {
     });
     nodes.insert(nodes.end(), rest.begin(), rest.end());
     patch.Supersede(nodes);
-    std::vector<Value*> replaced = {probabilities_.product->output(0)};
     std::vector<Probabilities::Step> wanted;
     for (const Probabilities::Step& step : probabilities_.steps) {
-      replaced.push_back(step.value);
       if (IsReadOutside(step.value, nodes)) wanted.push_back(step);
     }
-    if (!patch.Admits(replaced, softmax_)) return false;
     if (!wanted.empty() && !HaveAllSamples()) {
       return Miss("the probabilities may have other samples than the result");
     }
@@ -79,8 +76,7 @@ class AttentionFusion {
     if (!wanted.empty() && DependsOn(*probabilities_.values_operand(), *softmax_)) {
       return Miss("the values are computed from the probabilities");
     }
-    // Apply returns errors of the patch.
-    return Build(patch, wanted) || !patch.status().ok();
+    return Build(patch, wanted);
   }
 
  private:
@@ -92,18 +88,9 @@ class AttentionFusion {
   // The operand as [batch, heads, rows, channels], in the type of the result. Null if it cannot be
   // written.
   Value* Read(Patch& patch, const HeadOperand& operand, absl::Span<Value* const> like) {
-    Value* value = operand.transposed ? Swapped(patch, operand.value) : operand.value;
-    if (value != nullptr) value = operand.axes.Apply(patch, facts_, value, like, 1);
-    const DataType type = facts_.TypeOf(probabilities_.product->output(0));
-    if (value == nullptr || facts_.TypeOf(operand.value) == type) return value;
-    return patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
-  }
-
-  // The value with its last two axes exchanged; null if that cannot be written.
-  Value* Swapped(Patch& patch, Value* value) {
-    const int rank = facts_.RankOf(value);
-    value = patch.Op("Transpose", {value}, {{"perm", SwapOfLastTwo(rank)}});
-    return patch.status().ok() ? value : nullptr;
+    Value* value = operand.transposed ? patch.SwapLastTwo(operand.value) : operand.value;
+    value = operand.axes.Apply(patch, value, like, 1);
+    return patch.Cast(value, facts_.TypeOf(probabilities_.product->output(0)));
   }
 
   // True if the probabilities have all samples of V, so that they do not broadcast to it. Those of
@@ -128,9 +115,9 @@ class AttentionFusion {
     }
     for (const HeadOperand& operand : match_.operands) like.push_back(operand.value);
     bool ok = true;
-    Value* bias = SumOfBiases(patch, facts_, scores_, match_.axes, like, ok);
-    Value* mask = AllMasks(patch, facts_, scores_, match_.axes, like, ok);
-    Value* sinks = SinksOf(patch, facts_, scores_, match_.axes, like, ok);
+    Value* bias = SumOfBiases(patch, scores_, match_.axes, like, ok);
+    Value* mask = AllMasks(patch, scores_, match_.axes, like, ok);
+    Value* sinks = SinksOf(patch, scores_, match_.axes, like, ok);
     if (!ok) {
       return Miss("bias, mask or sinks cannot be laid out as samples, heads, queries and keys");
     }
@@ -143,7 +130,6 @@ class AttentionFusion {
     while (inputs.back() == nullptr) inputs.pop_back();
     const std::vector<Value*> outputs = patch.Ops("attnrun::Attention", wanted.empty() ? 1 : 2,
                                                   inputs, Attributes(), softmax_->name());
-    if (!patch.status().ok()) return true;
     Value* result = SplitHeads(patch, outputs[0], like);
     if (result == nullptr) return Miss("the extents of the result are not known");
     patch.Replace(probabilities_.product->output(0), result);
@@ -174,31 +160,24 @@ class AttentionFusion {
     const int64_t size = *match_.product_dims[probabilities_.channels_axis()].constant();
     const int64_t count = *match_.axes.heads.constant();
     Value* heads = patch.Op("Reshape", {merged, patch.Ints({0, 0, count, size})});
-    if (!patch.status().ok()) return nullptr;
     constexpr int kKeys = 3;
     const View by_row = match_.axes.view.Transposed({0, 2, 1, kKeys});
     const int keys = probabilities_.view.rank() - 1 - probabilities_.side;
     const auto map =
         AxisMap::Between(AxesWithout(by_row, kKeys), AxesWithout(probabilities_.view, keys));
     if (!map.has_value()) return nullptr;
-    heads = map->Apply(patch, facts_, heads, like, 1);
-    return heads == nullptr || probabilities_.side == 0 ? heads : Swapped(patch, heads);
+    heads = map->Apply(patch, heads, like, 1);
+    return probabilities_.side == 0 ? heads : patch.SwapLastTwo(heads);
   }
 
   // The operator's probabilities [B,N,S,T] with the axes that they have in the graph.
   Value* AsInGraph(Patch& patch, Value* probabilities, const Probabilities::Step& step,
                    absl::Span<Value* const> like) {
-    const DataType type = facts_.TypeOf(step.value);
-    if (!patch.status().ok()) return nullptr;
-    if (type != facts_.TypeOf(probabilities_.product->output(0))) {
-      probabilities = patch.Op("Cast", {probabilities}, {{"to", static_cast<int64_t>(type)}});
-    }
+    probabilities = patch.Cast(probabilities, facts_.TypeOf(step.value));
     const auto map = AxisMap::Between(match_.axes.view.axes(), step.scores.axes());
     if (!map.has_value()) return nullptr;
-    probabilities = map->Apply(patch, facts_, probabilities, like);
-    return probabilities == nullptr
-               ? nullptr
-               : ReshapeTo(patch, facts_, probabilities, *facts_.DimsOf(step.value), like);
+    probabilities = map->Apply(patch, probabilities, like);
+    return ReshapeTo(patch, probabilities, *facts_.DimsOf(step.value), like);
   }
 
   RuleContext& context_;

@@ -32,32 +32,25 @@ bool IsAtLeast(const ScoreBias& bias, double floor) {
 // excludes a key. It is not added: a key that is masked twice is no lower than others, and a row
 // may have no others.
 Value* MaskedSum(Patch& patch, Value* mask, const ScoreBias& bias, Value* sum, DataType type) {
-  Value* unmasked = sum != nullptr ? sum : patch.Constant("unmasked", FromDoubles(type, {}, {0.0}));
-  Value* masked = patch.Constant(
-      "masked", FromDoubles(type, {}, {bias.mask_value.value_or(-INFINITY) * bias.factor}));
+  Value* unmasked = sum != nullptr ? sum : patch.Number("unmasked", type, 0);
+  Value* masked = patch.Number("masked", type, bias.mask_value.value_or(-INFINITY) * bias.factor);
   if (bias.negated) std::swap(unmasked, masked);
   return patch.Op("Where", {mask, unmasked, masked});
 }
 
 // An operand that broadcasts to the scores of the graph so that it broadcasts to [B,N,S,T]. Extents
 // that are not numbers are read off `like`. Null if that cannot be written.
-Value* ToHeadAxes(Patch& patch, Facts& facts, const ScoreTerm& operand, const HeadAxes& axes,
+Value* ToHeadAxes(Patch& patch, const ScoreTerm& operand, const HeadAxes& axes,
                   absl::Span<Value* const> like) {
   const auto map = AxisMap::Between(operand.scores.axes(), axes.view.axes());
-  return map.has_value() ? map->Apply(patch, facts, operand.value, like) : nullptr;
+  return map.has_value() ? map->Apply(patch, operand.value, like) : nullptr;
 }
 
 // Adds up the biases from `i` on that enter where the scores lie in other places than in [B,N,S,T],
 // so that they are rearranged once. Moves `i` behind the last of them.
-ScoreBias NextBias(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
-                   size_t& i) {
+ScoreBias NextBias(Patch& patch, const Scores& scores, const HeadAxes& axes, size_t& i) {
   ScoreBias bias = scores.biases[i++];
-  const auto scaled = [&](const ScoreBias& of) {
-    if (of.factor == 1) return of.operand.value;
-    const DataType type = facts.TypeOf(of.operand.value);
-    return patch.Op(
-        "Mul", {of.operand.value, patch.Constant("factor", FromDoubles(type, {}, {of.factor}))});
-  };
+  const auto scaled = [&](const ScoreBias& of) { return patch.Times(of.operand.value, of.factor); };
   const auto joins = [&](const ScoreBias& next) {
     return !next.mask_value.has_value() && next.operand.scores == bias.operand.scores;
   };
@@ -79,57 +72,51 @@ DataType TypeOfBiases(const Scores& scores, Facts& facts) {
 
 }  // namespace
 
-Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* SumOfBiases(Patch& patch, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok) {
   Value* sum = nullptr;
-  const DataType type = TypeOfBiases(scores, facts);
+  const DataType type = TypeOfBiases(scores, patch.facts());
   for (size_t i = 0; i < scores.biases.size();) {
-    const ScoreBias bias = NextBias(patch, facts, scores, axes, i);
-    Value* value = ToHeadAxes(patch, facts, bias.operand, axes, like);
+    const ScoreBias bias = NextBias(patch, scores, axes, i);
+    Value* value = ToHeadAxes(patch, bias.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
     if (bias.mask_value.has_value()) {
       sum = MaskedSum(patch, value, bias, sum, type);
     } else {
-      if (bias.factor != 1) {
-        Value* factor = patch.Constant("factor", FromDoubles(type, {}, {bias.factor}));
-        value = patch.Op("Mul", {value, factor});
-      }
+      value = patch.Times(value, bias.factor);
       sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
     }
     const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
     if (i == scores.floored && low) {
-      Value* floor = patch.Constant("floor", FromDoubles(type, {}, {scores.floor}));
-      sum = patch.Op("Max", {sum, floor});
+      sum = patch.Op("Max", {sum, patch.Number("floor", type, scores.floor)});
     }
   }
   return sum;
 }
 
-Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* AllMasks(Patch& patch, const Scores& scores, const HeadAxes& axes,
                 absl::Span<Value* const> like, bool& ok) {
   Value* all = nullptr;
   for (const Scores::Mask& mask : scores.masks) {
-    Value* value = ToHeadAxes(patch, facts, mask.operand, axes, like);
+    Value* value = ToHeadAxes(patch, mask.operand, axes, like);
     ok = ok && value != nullptr;
     if (!ok) return nullptr;
-    if (mask.is_number) {
-      value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(DataType::kBool)}});
-    }
+    if (mask.is_number) value = patch.Cast(value, DataType::kBool);
     if (mask.negated) value = patch.Op("Not", {value});
     all = all == nullptr ? value : patch.Op("And", {all, value});
   }
   return all;
 }
 
-Value* SinksOf(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* SinksOf(Patch& patch, const Scores& scores, const HeadAxes& axes,
                absl::Span<Value* const> like, bool& ok) {
   if (!scores.sinks.has_value()) return nullptr;
   const ScoreTerm& operand = scores.sinks->operand;
   if (operand.value == nullptr) {
     return patch.Constant("sinks", FromDoubles(DataType::kFloat, {1}, {scores.sinks->number}));
   }
-  Value* value = ToHeadAxes(patch, facts, operand, axes, like);
+  Value* value = ToHeadAxes(patch, operand, axes, like);
   ok = ok && value != nullptr;
   return value;
 }

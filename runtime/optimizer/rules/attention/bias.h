@@ -12,11 +12,11 @@ namespace attnrun::opt {
 // biases, the conjunction of all masks, and the sinks, each null if there are none. `ok` becomes
 // false if one cannot be written. Extents that are not numbers are read off `like`, values whose
 // axes have them.
-Value* SumOfBiases(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* SumOfBiases(Patch& patch, const Scores& scores, const HeadAxes& axes,
                    absl::Span<Value* const> like, bool& ok);
-Value* AllMasks(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* AllMasks(Patch& patch, const Scores& scores, const HeadAxes& axes,
                 absl::Span<Value* const> like, bool& ok);
-Value* SinksOf(Patch& patch, Facts& facts, const Scores& scores, const HeadAxes& axes,
+Value* SinksOf(Patch& patch, const Scores& scores, const HeadAxes& axes,
                absl::Span<Value* const> like, bool& ok);
 
 }  // namespace attnrun::opt

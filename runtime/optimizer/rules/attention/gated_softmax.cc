@@ -95,12 +95,8 @@ class GatedSoftmax {
     if (sink != nullptr && unsqueezed_) sink = patch.Op("Unsqueeze", {sink, patch.Ints({-1})});
     Value* p = SoftmaxBeside(patch, facts_, scores_, sink, number.value_or(0), gated_->name());
     if (p == nullptr) return false;
-    const DataType type = facts_.TypeOf(product_->input(0));
-    if (facts_.TypeOf(scores_) != type) {
-      p = patch.Op("Cast", {p}, {{"to", static_cast<int64_t>(type)}});
-    }
-    patch.Replace(gated_->output(0), patch.Op("MatMul", {p, product_->input(1)}));
-    return true;
+    p = patch.Cast(p, facts_.TypeOf(product_->input(0)));
+    return patch.Replace(gated_->output(0), patch.Op("MatMul", {p, product_->input(1)}));
   }
 
   RuleContext& context_;

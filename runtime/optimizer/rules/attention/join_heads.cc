@@ -180,10 +180,8 @@ bool JoinHeads(RuleContext& context, Node* concat, Patch& patch) {
   const std::vector<SymInt>* dims = facts.DimsOf(result);
   const auto map =
       dims == nullptr ? std::nullopt : AxisMap::Between(View::Dense(*dims).axes(), *axes);
-  if (map.has_value()) result = map->Apply(patch, facts, result, {concat->output(0)});
-  if (!map.has_value() || result == nullptr) return false;
-  patch.Replace(concat->output(0), result);
-  return true;
+  return map.has_value() &&
+         patch.Replace(concat->output(0), map->Apply(patch, result, {concat->output(0)}));
 }
 
 }  // namespace

@@ -51,11 +51,10 @@ Value* Filled(const BiasedPart& part, int from_last, Patch& patch, Facts& facts)
   const std::vector<SymInt>& dims = *facts.DimsOf(part.scores);
   std::vector<SymInt> filled(dims.size(), SymInt(1));
   *(filled.end() - from_last) = *(dims.end() - from_last);
-  Value* shape = ShapeOperand(patch, facts, filled, {part.scores});
+  Value* shape = ShapeOperand(patch, filled, {part.scores});
   if (shape == nullptr) return nullptr;
-  const DataType type = facts.TypeOf(part.scores);
   Value* bias =
-      part.bias != nullptr ? part.bias : patch.Constant("zero", FromDoubles(type, {}, {0.0}));
+      part.bias != nullptr ? part.bias : patch.Number("zero", facts.TypeOf(part.scores), 0);
   return patch.Op("Expand", {bias, shape});
 }
 
@@ -77,8 +76,8 @@ bool JoinBiases(RuleContext& context, Node* concat, Patch& patch) {
     biases.push_back(Filled(part, from_last, patch, facts));
   }
   if (!has_bias) return false;
-  Value* bias = JoinedParts(biases, from_last, scores, patch, facts);
-  if (bias == nullptr) return !patch.status().ok();
+  Value* bias = JoinedParts(biases, from_last, scores, patch);
+  if (bias == nullptr) return false;
   return patch.Substitute(concat, "Add",
                           {patch.Op("Concat", scores, {{"axis", int64_t{*axis}}}), bias});
 }

@@ -154,9 +154,9 @@ class JoinedOperands {
   Value* Queries() {
     std::vector<Value*> all;
     for (const size_t part : first_) {
-      all.push_back(maps_[part].Apply(patch_, facts_, parts_[part].queries(), like_, 1));
+      all.push_back(maps_[part].Apply(patch_, parts_[part].queries(), like_, 1));
     }
-    return JoinedParts(all, 1, like_, patch_, facts_);
+    return JoinedParts(all, 1, like_, patch_);
   }
 
   // [.., channels, keys]
@@ -164,27 +164,20 @@ class JoinedOperands {
     std::vector<Value*> all;
     for (size_t i = 0; i < parts_.size(); ++i) {
       const auto map = MapOfKeys(parts_[i], queries_, keys_);
-      Value* keys =
-          map.has_value() ? map->Apply(patch_, facts_, parts_[i].keys(), like_, 2) : nullptr;
+      Value* keys = map.has_value() ? map->Apply(patch_, parts_[i].keys(), like_, 2) : nullptr;
       if (keys == nullptr) return nullptr;
-      all.push_back(AmongChannels(Scaled(keys, i), i));
+      // The joined product has the factor of the first part.
+      keys = patch_.Times(keys, parts_[i].source.factor / parts_[0].source.factor);
+      all.push_back(AmongChannels(keys, i));
     }
-    return JoinedParts(all, 1, like_, patch_, facts_);
+    return JoinedParts(all, 1, like_, patch_);
   }
 
  private:
-  // The keys of part `i` times its factor, but for that of the first.
-  Value* Scaled(Value* keys, size_t i) {
-    const double factor = parts_[i].source.factor / parts_[0].source.factor;
-    if (factor == 1) return keys;
-    const DataType type = facts_.TypeOf(keys);
-    return patch_.Op("Mul", {keys, patch_.Constant("factor", FromDoubles(type, {}, {factor}))});
-  }
-
   // With zeros in place of the channels that other groups of queries have.
   Value* AmongChannels(Value* keys, size_t i) {
-    if (first_.size() == 1 || !patch_.status().ok()) return keys;
     const int rank = facts_.RankOf(keys);
+    if (first_.size() == 1 || rank < 0) return keys;
     std::vector<int64_t> pads(2 * static_cast<size_t>(rank));
     for (size_t group = 0; group < first_.size(); ++group) {
       if (group == group_[i]) continue;
@@ -209,22 +202,17 @@ class JoinedOperands {
 // Puts the product of these operands, [leading, queries, keys], in the place of the Concat.
 bool ReplaceByProduct(const ScoreParts& parts, Value* q, Value* k, int queries, int keys,
                       Node* concat, Patch& patch, Facts& facts) {
-  if (q == nullptr || k == nullptr) return !patch.status().ok();
+  if (q == nullptr || k == nullptr) return false;
   Value* product = patch.Op("MatMul", {q, k}, {}, parts[0].source.node->name());
-  const DataType type = facts.TypeOf(concat->output(0));
-  if (const double factor = parts[0].source.factor; factor != 1) {
-    Value* number = patch.Constant("factor", FromDoubles(type, {}, {factor}));
-    product = patch.Op("Mul", {product, number});
-  }
+  product = patch.Times(product, parts[0].source.factor);
   const int rank = facts.RankOf(concat->output(0));
   std::vector<int64_t> order;
   int leading = 0;
   for (int axis = 0; axis < rank; ++axis) {
     order.push_back(axis == queries ? rank - 2 : axis == keys ? rank - 1 : leading++);
   }
-  if (!absl::c_is_sorted(order)) product = patch.Op("Transpose", {product}, {{"perm", order}});
   for (const ScorePart& part : parts) patch.Supersede(part.source.nodes());
-  return patch.Substitute(concat, product);
+  return patch.Substitute(concat, patch.Transpose(product, order));
 }
 
 bool JoinKeys(RuleContext& context, Node* concat, Patch& patch) {
@@ -258,7 +246,7 @@ bool JoinQueries(RuleContext& context, Node* concat, Patch& patch) {
     all.push_back(part.queries());
   }
   Value* k = parts->front().keys();
-  Value* q = JoinedParts(all, 2, all, patch, facts);
+  Value* q = JoinedParts(all, 2, all, patch);
   return ReplaceByProduct(*parts, q, k, *queries, *queries + 1, concat, patch, facts);
 }
 

@@ -11,14 +11,14 @@ std::vector<ViewAxis> BatchAxes(const View& matrices) {
 }
 
 Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<Value* const> like,
-                   Patch& patch, Facts& facts) {
+                   Patch& patch) {
   if (absl::c_linear_search(parts, nullptr)) return nullptr;
   if (parts.size() == 1) return parts[0];
-  const int axis = facts.RankOf(parts[0]) - from_last;
+  const int axis = patch.facts().RankOf(parts[0]) - from_last;
   if (axis < 0) return nullptr;
   std::vector<SymInt> common(axis + from_last, SymInt(1));
   for (const Value* part : parts) {
-    const std::vector<SymInt>* dims = facts.DimsOf(part);
+    const std::vector<SymInt>* dims = patch.facts().DimsOf(part);
     if (dims == nullptr || dims->size() != common.size()) return nullptr;
     for (size_t i = 0; i < common.size(); ++i) {
       if (!(*dims)[i].is_constant(1)) common[i] = (*dims)[i];
@@ -28,9 +28,9 @@ Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<V
   common[axis] = SymInt(1);
   std::vector<Value*> even;
   for (Value* part : parts) {
-    std::vector<SymInt> dims = *facts.DimsOf(part);
+    std::vector<SymInt> dims = *patch.facts().DimsOf(part);
     dims[axis] = SymInt(1);
-    Value* shape = dims == common ? nullptr : ShapeOperand(patch, facts, common, like);
+    Value* shape = dims == common ? nullptr : ShapeOperand(patch, common, like);
     if (dims != common && shape == nullptr) return nullptr;
     even.push_back(shape == nullptr ? part : patch.Op("Expand", {part, shape}));
   }

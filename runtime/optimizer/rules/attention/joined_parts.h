@@ -16,7 +16,7 @@ std::vector<ViewAxis> BatchAxes(const View& matrices);
 // broadcast to each other along all others. Extents that are not numbers are read off `like`. Null
 // if one of them is null or if the extents are not known.
 Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<Value* const> like,
-                   Patch& patch, Facts& facts);
+                   Patch& patch);
 
 }  // namespace attnrun::opt
 

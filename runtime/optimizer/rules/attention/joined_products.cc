@@ -63,7 +63,7 @@ Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, 
     std::vector<SymInt> dims = *facts.DimsOf(part);
     if (dims[0] != leading[0] || dims[1] != leading[1]) {
       absl::c_copy(leading, dims.begin());
-      Value* shape = ShapeOperand(patch, facts, dims, heads);
+      Value* shape = ShapeOperand(patch, dims, heads);
       if (shape == nullptr) return nullptr;
       part = patch.Op("Expand", {part, shape});
     }
@@ -119,14 +119,11 @@ Value* OperandLike(const std::vector<ViewAxis>& like, const JoinedProduct& produ
   Value* operand = product.operand(is_key ? 1 : 0);
   const auto map = AxisMap::Between(Without(product.axes, from_last), Without(like, from_last));
   if (!map.has_value()) return nullptr;
-  const auto swapped = [&](Value* value) {
-    return patch.Op("Transpose", {value}, {{"perm", SwapOfLastTwo(facts.RankOf(value))}});
-  };
   // A product that has the axes already keeps its operands.
   if (product.axes == like && facts.RankOf(operand) == kRank) return operand;
-  if (is_key) operand = swapped(operand);
-  operand = patch.status().ok() ? map->Apply(patch, facts, operand, {}, 1) : nullptr;
-  return operand != nullptr && is_key ? swapped(operand) : operand;
+  if (is_key) operand = patch.SwapLastTwo(operand);
+  operand = map->Apply(patch, operand, {}, 1);
+  return is_key ? patch.SwapLastTwo(operand) : operand;
 }
 
 // Writes the sum of two products as one with the axes of the first. False if the second does not
@@ -142,26 +139,18 @@ bool JoinLike(const JoinedProduct& first, const JoinedProduct& second, RuleConte
     keys.push_back(OperandLike(first.axes, *product, 2, patch, facts));
     if (queries.back() == nullptr || keys.back() == nullptr) return false;
   }
-  const DataType type = facts.TypeOf(add->output(0));
-  const auto times = [&](Value* value, double factor) {
-    if (factor == 1) return value;
-    return patch.Op("Mul", {value, patch.Constant("factor", FromDoubles(type, {}, {factor}))});
-  };
-  queries[1] = times(queries[1], second.source.factor / first.source.factor);
+  queries[1] = patch.Times(queries[1], second.source.factor / first.source.factor);
   Value* q = SideBySide(patch, facts, queries, false);
   Value* k = SideBySide(patch, facts, keys, true);
   if (q == nullptr || k == nullptr) return false;
   Value* product = patch.Op("MatMul", {q, k}, {}, first.source.node->name());
-  product = times(product, first.source.factor);
+  product = patch.Times(product, first.source.factor);
   const auto back = AxisMap::Between(first.axes, View::Dense(*facts.DimsOf(add->output(0))).axes());
-  if (!back.has_value() || !patch.status().ok()) return false;
-  Value* result = back->Apply(patch, facts, product, {add->input(0)});
-  if (result == nullptr) return false;
+  if (!back.has_value()) return false;
+  Value* result = back->Apply(patch, product, {add->input(0)});
   patch.Supersede(first.source.nodes());
   patch.Supersede(second.source.nodes());
-  patch.Supersede({add});
-  patch.Replace(add->output(0), result);
-  return true;
+  return patch.Substitute(add, result);
 }
 
 bool JoinScores(RuleContext& context, Node* add, Patch& patch) {

@@ -108,17 +108,16 @@ std::optional<std::vector<ValuePart>> ValuePartsOf(const std::vector<Value*>& te
 }
 
 // The values of all parts, [.., keys, channels], with the leading axes of the probabilities.
-Value* AllValues(const std::vector<ValuePart>& parts, const View& whole, Patch& patch,
-                 Facts& facts) {
+Value* AllValues(const std::vector<ValuePart>& parts, const View& whole, Patch& patch) {
   std::vector<Value*> like = {parts[0].whole};
   for (const ValuePart& part : parts) like.push_back(part.values());
   std::vector<Value*> all;
   for (const ValuePart& part : parts) {
     const auto map = AxisMap::Between(BatchAxes(part.read), BatchAxes(whole));
     if (!map.has_value()) return nullptr;
-    all.push_back(map->Apply(patch, facts, part.values(), like, 2));
+    all.push_back(map->Apply(patch, part.values(), like, 2));
   }
-  return JoinedParts(all, 2, like, patch, facts);
+  return JoinedParts(all, 2, like, patch);
 }
 
 bool JoinTerms(RuleContext& context, Node* add, Patch& patch) {
@@ -129,20 +128,16 @@ bool JoinTerms(RuleContext& context, Node* add, Patch& patch) {
   const auto parts = ValuePartsOf(terms, context);
   if (!parts.has_value()) return false;
   const View whole = View::Dense(*facts.DimsOf(parts->front().whole));
-  Value* values = AllValues(*parts, whole, patch, facts);
-  if (values == nullptr) return !patch.status().ok();
+  Value* values = AllValues(*parts, whole, patch);
+  if (values == nullptr) return false;
   const Source& source = parts->front().source;
   Value* product = patch.Op("MatMul", {parts->front().whole, values}, {}, source.node->name());
-  if (!patch.status().ok()) return true;
   // The product gets the axes that it had, and the views that followed it.
   const auto back = AxisMap::Between(AxesWithout(whole, whole.rank() - 1), parts->front().rows());
-  product =
-      back.has_value() ? back->Apply(patch, facts, product, source.node->inputs(), 1) : nullptr;
-  if (product == nullptr) return !patch.status().ok();
+  product = back.has_value() ? back->Apply(patch, product, source.node->inputs(), 1) : nullptr;
+  if (product == nullptr) return false;
   for (const ValuePart& part : *parts) patch.Supersede(part.source.nodes());
-  patch.Supersede(adds);
-  patch.Replace(add->output(0), Repeated(source, product, patch));
-  return true;
+  return patch.Substitute(adds, add->output(0), Repeated(source, product, patch));
 }
 
 }  // namespace

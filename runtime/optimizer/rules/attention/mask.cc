@@ -152,7 +152,7 @@ class MaskSimplification {
       return chosen.has_value() ? chosen : ChosenBehindView(bias);
     }
     if (!AbsorbsAlone(*number)) return std::nullopt;
-    Value* masked = patch_.Op("Cast", {bias}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+    Value* masked = patch_.Cast(bias, DataType::kBool);
     return ChosenBias{{masked, true}, Number(*bias, 0), *number};
   }
 
@@ -215,13 +215,13 @@ class MaskSimplification {
   }
 
   Value* Number(const Value& like, double number) {
-    return patch_.Constant("bias", FromDoubles(facts_.TypeOf(&like), {}, {number}));
+    return patch_.Number("bias", facts_.TypeOf(&like), number);
   }
 
   void ReadMasks() {
     Value*& mask = inputs_[ops::FusedAttention::kMask];
     if (mask != nullptr) {
-      Value* narrow = WithoutRepeats(patch_, facts_, mask, {-3, -2});
+      Value* narrow = WithoutRepeats(patch_, mask, {-3, -2});
       masks_.insert(masks_.begin(), Condition{narrow});
     }
     if (masks_.empty()) return;

@@ -55,20 +55,16 @@ class MaskedSoftmax {
     DropMaskOfScores();
     if (!IsOrdinary(scores_, facts_)) return false;
     patch.Supersede(nodes_);
-    if (!patch.Admits({node_->output(0)}, node_)) return false;
-    const auto number = [&](const char* name, double value) {
-      return patch.Constant(name, FromDoubles(type, {}, {value}));
-    };
     Value* mask = AsBool(mask_, patch);
     constexpr double kMasked = -std::numeric_limits<double>::infinity();
-    Value* scores = patch.Op("Where", {mask, scores_, number("masked", kMasked)});
+    Value* scores = patch.Op("Where", {mask, scores_, patch.Number("masked", type, kMasked)});
     Value* p = patch.Op("Softmax", {scores}, {{"axis", int64_t{-1}}}, softmax_->name());
-    if (*empty_row == EmptyRow::kZero) p = patch.Op("Where", {mask, p, number("none", 0)});
+    if (*empty_row == EmptyRow::kZero)
+      p = patch.Op("Where", {mask, p, patch.Number("none", type, 0)});
     if (*empty_row == EmptyRow::kZeroAlsoForNan) {
-      p = patch.Op("Where", {patch.Op("IsNaN", {p}), number("none", 0), p});
+      p = patch.Op("Where", {patch.Op("IsNaN", {p}), patch.Number("none", type, 0), p});
     }
-    patch.Replace(node_->output(0), p);
-    return true;
+    return patch.Replace(node_->output(0), p);
   }
 
  private:
@@ -114,7 +110,7 @@ class MaskedSoftmax {
       return node->input(0);
     }
     if (node == nullptr || !MovesElements(*node)) {
-      return patch.Op("Cast", {mask}, {{"to", static_cast<int64_t>(DataType::kBool)}});
+      return patch.Cast(mask, DataType::kBool);
     }
     std::vector<Value*> inputs = node->inputs();
     inputs[0] = AsBool(inputs[0], patch);

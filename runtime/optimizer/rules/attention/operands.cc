@@ -164,12 +164,9 @@ bool LosesAxes(const Node& node, const Operands& furthest) {
 }
 
 // The operand's value in the type that the attention reads.
-Value* Written(Patch& patch, const HeadView& operand, DataType type, Facts& facts) {
-  Value* value = operand.value;
-  if (facts.TypeOf(value) != type) {
-    value = patch.Op("Cast", {value}, {{"to", static_cast<int64_t>(type)}});
-  }
-  return operand.reshaped.empty() ? value : ReshapeTo(patch, facts, value, operand.reshaped);
+Value* Written(Patch& patch, const HeadView& operand, DataType type) {
+  Value* value = patch.Cast(operand.value, type);
+  return operand.reshaped.empty() ? value : ReshapeTo(patch, value, operand.reshaped);
 }
 
 bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
@@ -183,7 +180,7 @@ bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   bool changed = false;
   for (size_t i = 0; i < furthest.size(); ++i) {
     if (!furthest[i].has_value() || furthest[i]->value == inputs[i]) continue;
-    inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]), facts);
+    inputs[i] = Written(patch, *furthest[i], facts.TypeOf(inputs[i]));
     attributes[ops::FusedAttention::kLayoutNames[i]] = furthest[i]->layout.ToString();
     scale *= furthest[i]->scale;
     changed = true;

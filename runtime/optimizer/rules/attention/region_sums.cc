@@ -123,7 +123,7 @@ class SumWalk {
 };
 
 // The sum of all terms, with the axes of the updates. Null if it cannot be written.
-Value* SumOfTerms(const RegionSum& sum, absl::Span<Value* const> like, Patch& patch, Facts& facts) {
+Value* SumOfTerms(const RegionSum& sum, absl::Span<Value* const> like, Patch& patch) {
   const auto signed_value = [&](const RegionTerm& term) {
     if (!term.negative) return term.value;
     return patch.Op(term.number.has_value() ? "Not" : "Neg", {term.value});
@@ -137,7 +137,7 @@ Value* SumOfTerms(const RegionSum& sum, absl::Span<Value* const> like, Patch& pa
       value = patch.Op("Add", {value, signed_value(sum.terms[i])});
     }
     const auto map = AxisMap::Between(at.axes(), sum.of_part.axes());
-    value = map.has_value() ? map->Apply(patch, facts, value, like) : nullptr;
+    value = map.has_value() ? map->Apply(patch, value, like) : nullptr;
     if (value == nullptr) return nullptr;
     all = all == nullptr ? value : patch.Op("Add", {all, value});
   }
@@ -147,7 +147,7 @@ Value* SumOfTerms(const RegionSum& sum, absl::Span<Value* const> like, Patch& pa
 // The value [.. of a part] with zeros around it, so that it broadcasts to the whole of extents
 // `dims`. Null if the extents are not known.
 Value* PaddedTo(Value* value, const std::vector<AxisPart>& part, const std::vector<SymInt>& dims,
-                absl::Span<Value* const> like, Patch& patch, Facts& facts) {
+                absl::Span<Value* const> like, Patch& patch) {
   std::vector<int64_t> before(dims.size());
   std::vector<int64_t> after(dims.size());
   std::vector<SymInt> filled(dims.size(), SymInt(1));
@@ -158,7 +158,7 @@ Value* PaddedTo(Value* value, const std::vector<AxisPart>& part, const std::vect
     after[axis.axis] = *rest;
     filled[axis.axis] = axis.count;
   }
-  Value* shape = ShapeOperand(patch, facts, filled, like);
+  Value* shape = ShapeOperand(patch, filled, like);
   if (shape == nullptr) return nullptr;
   before.insert(before.end(), after.begin(), after.end());
   return patch.Op("Pad", {patch.Op("Expand", {value, shape}), patch.Ints(before)});
@@ -168,11 +168,11 @@ Value* PaddedTo(Value* value, const std::vector<AxisPart>& part, const std::vect
 bool ChangePart(Node* scatter, Value* change, std::optional<double> number,
                 const std::vector<AxisPart>& part, Patch& patch, Facts& facts) {
   Value* data = scatter->input(0);
-  if (change == nullptr) return !patch.status().ok();
-  change = PaddedTo(change, part, *facts.DimsOf(data), {scatter->input(2), data}, patch, facts);
-  if (change == nullptr) return !patch.status().ok();
+  if (change == nullptr) return false;
+  change = PaddedTo(change, part, *facts.DimsOf(data), {scatter->input(2), data}, patch);
+  if (change == nullptr) return false;
   if (!number.has_value()) return patch.Substitute(scatter, "Add", {data, change});
-  Value* masked = patch.Constant("masked", FromDoubles(facts.TypeOf(data), {}, {*number}));
+  Value* masked = patch.Number("masked", facts.TypeOf(data), *number);
   return patch.Substitute(scatter, "Where", {change, masked, data});
 }
 
@@ -200,7 +200,7 @@ bool ChangeAll(RuleContext& context, Node* scatter, Patch& patch) {
     if (replaced.has_value()) replaced = replaced->Sliced(axis.axis, axis.first, axis.count);
   }
   if (replaced != sum->view) return false;
-  Value* terms = SumOfTerms(*sum, {scatter->input(2), data}, patch, facts);
+  Value* terms = SumOfTerms(*sum, {scatter->input(2), data}, patch);
   return ChangePart(scatter, terms, sum->terms[0].number, *part, patch, facts);
 }
 

@@ -73,7 +73,7 @@ Value* OnProduct(const Source& found, Value* factor, Patch& patch, Facts& facts)
   const std::vector<SymInt>* dims = facts.DimsOf(factor);
   if (dims == nullptr || !BroadcastsTo(*dims, found.view.Dims())) return nullptr;
   const auto map = AxisMap::Between(found.view.axes(), product.axes());
-  return map.has_value() ? map->Apply(patch, facts, factor, found.node->inputs()) : nullptr;
+  return map.has_value() ? map->Apply(patch, factor, found.node->inputs()) : nullptr;
 }
 
 // Moves a factor of the scores that is the same for all keys to the queries, and one for each key
@@ -98,9 +98,7 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
     if (facts.RankOf(scaled) != std::ssize(dims)) continue;
     scaled = patch.Op(node->op_type(), {scaled, factor}, {}, node->name());
     patch.Supersede(found->nodes());
-    patch.Supersede({node});
-    patch.Replace(node->output(0), Rebuilt(*found, operands, patch));
-    return true;
+    return patch.Substitute(node, Rebuilt(*found, operands, patch));
   }
   return false;
 }
@@ -108,7 +106,7 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
 // Transposes a factor [.., 1, T] or [T] to [.., T, 1], which multiplies the rows of V.
 Value* AsColumn(Value* factor, int rank, Patch& patch) {
   if (rank == 1) return patch.Op("Unsqueeze", {factor, patch.Ints({1})});
-  return patch.Op("Transpose", {factor}, {{"perm", SwapOfLastTwo(rank)}});
+  return patch.SwapLastTwo(factor);
 }
 
 // True if the value comes from a Softmax, perhaps times factors that are still to be moved.
@@ -133,15 +131,14 @@ bool ProposeBehind(RuleContext& context, Node* matmul, Patch& patch) {
     const bool behind = IsPerRow(factor, *dims, facts);
     if (!behind && !IsPerColumn(factor, *dims, facts)) continue;
     patch.Supersede({node, matmul});
-    if (!patch.Admits({matmul->output(0)}, nullptr)) return false;
     const auto by_factor = [&](Value* x, Value* by) {
       return patch.Op(node->op_type(), {x, by}, {}, node->name());
     };
     Value* v = matmul->input(1);
     if (!behind) v = by_factor(v, AsColumn(factor, facts.RankOf(factor), patch));
     Value* product = patch.Op("MatMul", {probabilities, v}, {}, matmul->name());
-    patch.Replace(matmul->output(0), behind ? by_factor(product, factor) : product);
-    return true;
+    return patch.Replace(matmul->output(0), behind ? by_factor(product, factor) : product) &&
+           patch.CanApply();
   }
   return false;
 }

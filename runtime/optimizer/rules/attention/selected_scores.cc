@@ -70,8 +70,8 @@ bool AddByMask(RuleContext& context, Node* where, Patch& patch) {
     const int rank = context.facts.RankOf(scores);
     if (rank < 0 || context.facts.RankOf(where->input(side)) != rank) continue;
     const DataType type = context.facts.TypeOf(scores);
-    Value* added = patch.Constant("added", FromDoubles(type, {}, {*number}));
-    Value* zero = patch.Constant("zero", FromDoubles(type, {}, {0}));
+    Value* added = patch.Number("added", type, *number);
+    Value* zero = patch.Number("zero", type, 0);
     Value* bias =
         patch.Op("Where", {where->input(0), side == 1 ? added : zero, side == 1 ? zero : added});
     return patch.Substitute(where, "Add", {scores, bias});

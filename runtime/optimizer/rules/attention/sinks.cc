@@ -61,14 +61,14 @@ Value* Beside(Patch& patch, Facts& facts, Value* scores, Value* sinks, double nu
   if (sinks == nullptr) {
     std::vector<int64_t> pads(2 * known->size(), 0);
     pads.back() = 1;
-    Value* sink = patch.Constant("sink", FromDoubles(facts.TypeOf(scores), {}, {number}));
+    Value* sink = patch.Number("sink", facts.TypeOf(scores), number);
     return patch.Op("Pad", {scores, patch.Ints(pads), sink});
   }
   std::vector<SymInt> dims = *known;
   dims.back() = SymInt(1);
   const std::vector<SymInt>* own = facts.DimsOf(sinks);
   if (own == nullptr || !BroadcastsTo(*own, dims)) return nullptr;
-  Value* shape = ShapeOperand(patch, facts, dims, {scores});
+  Value* shape = ShapeOperand(patch, dims, {scores});
   if (shape == nullptr) return nullptr;
   return patch.Op("Concat", {scores, patch.Op("Expand", {sinks, shape})}, {{"axis", int64_t{-1}}});
 }

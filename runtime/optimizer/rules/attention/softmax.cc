@@ -70,7 +70,6 @@ bool ProposeUnshifted(RuleContext& context, Node* softmax, Patch& patch) {
 // Writes Softmax(x) in place of the nodes, the last of which is `root`.
 Value* SoftmaxInPlace(Node* root, const MatchedNodes& nodes, Value* x, int64_t axis, Patch& patch) {
   patch.Supersede(nodes);
-  if (!patch.Admits({root->output(0)}, root)) return nullptr;
   return patch.Op("Softmax", {x}, {{"axis", axis}}, root->name());
 }
 
@@ -89,8 +88,7 @@ bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
   if (!axis.has_value()) return false;
   Value* softmax = SoftmaxInPlace(exp, nodes, x, *axis, patch);
   if (softmax == nullptr) return false;
-  patch.Replace(exp->output(0), softmax);
-  return true;
+  return patch.Replace(exp->output(0), softmax);
 }
 
 // Reports near misses: exp(x) divided by its sum, or by a modified sum of itself.
@@ -145,8 +143,7 @@ bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   Value* result = SoftmaxInPlace(node, nodes, x, axis, patch);
   if (result == nullptr) return false;
   if (behind) result = patch.Op("MatMul", {result, values}, {}, product->name());
-  patch.Replace(node->output(0), result);
-  return true;
+  return patch.Replace(node->output(0), result);
 }
 
 }  // namespace

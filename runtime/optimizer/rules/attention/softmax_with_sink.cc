@@ -41,11 +41,9 @@ class SoftmaxWithSink {
     if (!MatchUnshifted(own) && !MatchShifted(own)) return false;
     if (facts_.RankOf(x_) < 1) return false;
     patch.Supersede(nodes_);
-    if (!patch.Admits({node_->output(0)}, node_)) return false;
     Value* y = SoftmaxBeside(patch, facts_, x_, sink_, number_, node_->name());
     if (y == nullptr) return false;
-    patch.Replace(node_->output(0), y);
-    return true;
+    return patch.Replace(node_->output(0), y);
   }
 
  private:

@@ -101,7 +101,7 @@ Value* StackedOperands(const StackedProducts& parts, int side, int axis, bool ad
     operands.push_back(adds ? patch.Op("Unsqueeze", {operand, patch.Ints({axis})}) : operand);
   }
   Value* all = patch.Op("Concat", operands, {{"axis", int64_t{axis}}});
-  return patch.status().ok() && Trace(all, facts).size() > 1 ? all : nullptr;
+  return Trace(all, facts).size() > 1 ? all : nullptr;
 }
 
 // True if the Softmax is behind the products, or the products read its probabilities.
@@ -117,13 +117,13 @@ bool BelongToAttention(const Node& concat, const StackedProducts& parts, Facts& 
 Value* AsConcatenated(Value* product, const Node& concat, const StackedProducts& parts,
                       Patch& patch, Facts& facts) {
   const int rank = facts.RankOf(product);
+  if (rank < 3) return nullptr;
   std::vector<int64_t> order(rank);
   absl::c_iota(order, 0);
   order.erase(order.end() - 3);
   order.insert(order.begin() + parts.axis, rank - 3);
-  if (!absl::c_is_sorted(order)) product = patch.Op("Transpose", {product}, {{"perm", order}});
-  if (!patch.status().ok()) return nullptr;
-  return ReshapeTo(patch, facts, product, *facts.DimsOf(concat.output(0)), {concat.output(0)});
+  product = patch.Transpose(product, order);
+  return ReshapeTo(patch, product, *facts.DimsOf(concat.output(0)), {concat.output(0)});
 }
 
 bool JoinParts(RuleContext& context, Node* concat, Patch& patch) {
@@ -137,13 +137,9 @@ bool JoinParts(RuleContext& context, Node* concat, Patch& patch) {
   Value* right = left == nullptr ? nullptr : StackedOperands(*parts, 1, axis, !along, patch, facts);
   if (right == nullptr) return false;
   Value* product = patch.Op("MatMul", {left, right}, {}, parts->products[0]->name());
-  if (!patch.status().ok()) return true;
   if (!along) product = AsConcatenated(product, *concat, *parts, patch, facts);
-  if (product == nullptr) return !patch.status().ok();
   patch.Supersede(parts->nodes);
-  patch.Supersede({concat});
-  patch.Replace(concat->output(0), product);
-  return true;
+  return patch.Substitute(concat, product);
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ class StandardAttention {
     mask = BroadcastSource(mask, context_.facts, [&](const std::vector<SymInt>& dims) {
       return BroadcastsTo(dims, *b_.Of(mask).dims) && !dims.empty() && dims.back() == columns;
     });
-    mask = WithoutRepeats(patch_, context_.facts, mask, {-3, -2});
+    mask = WithoutRepeats(patch_, mask, {-3, -2});
     const int axis = b_.RankOf(mask) - 1;
     Value* missing = b_.Op("Sub", {b_.ExtentOf(k_, KeysAxis()), b_.ExtentOf(mask, axis)});
     missing = b_.Unsqueeze(b_.Op("Max", {missing, b_.Number(DataType::kInt64, 0)}), {0});

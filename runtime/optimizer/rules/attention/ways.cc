@@ -55,7 +55,7 @@ Value* PassedOperand(const Node& node, double& factor) {
 }
 
 Value* Repeated(const Source& source, Value* value, Patch& patch) {
-  for (auto node = source.way.rbegin(); node != source.way.rend() && patch.status().ok(); ++node) {
+  for (auto node = source.way.rbegin(); node != source.way.rend(); ++node) {
     double factor = 1;
     std::vector<Value*> inputs = (*node)->inputs();
     *absl::c_find(inputs, PassedOperand(**node, factor)) = value;

@@ -90,7 +90,7 @@ Value* AsNumber(Patch& patch, Facts& facts, const Node& node, const std::vector<
   constexpr double kMaxExact = 1ll << 53;
   if (IsInteger(type) && !(std::abs(*number) < kMaxExact)) return nullptr;
   if (ResultWith(inputs, i, {}, facts) != dims) return nullptr;
-  return patch.Constant(input->name(), FromDoubles(type, {}, {*number}));
+  return patch.Number(input->name(), type, *number);
 }
 
 bool DropAt(Facts& facts, Node* node, Patch& patch) {
@@ -136,7 +136,8 @@ Value* Repeated(const Value* value, Patch& patch, Value*& shape) {
   }
   if (!IsOp(node, "ConstantOfShape")) return nullptr;
   shape = node->input(0);
-  return patch.Constant(value->name(), FillingOf(*node));
+  const auto filling = FillingOf(*node);
+  return filling.ok() ? patch.Constant(value->name(), *filling) : nullptr;
 }
 
 // Computes an operator on constants, one of which is expanded, before the Expand: Expand broadcasts

@@ -127,7 +127,7 @@ bool FuseFloatDivision(RuleContext& context, Node* node, Patch& patch) {
   if (!(b >= 1 && b <= kLargest && b == std::floor(b))) return false;
   // A constant of one element may have more axes than a.
   if (facts.RankOf(a) < 0 || facts.RankOf(a) != facts.RankOf(quotient)) return false;
-  Value* divisor = patch.Constant("divisor", FromDoubles(type, {}, {b}));
+  Value* divisor = patch.Number("divisor", type, b);
   return patch.Substitute(node, "attnrun::FloorDiv", {a, divisor});
 }
 

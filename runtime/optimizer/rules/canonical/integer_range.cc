@@ -50,7 +50,7 @@ bool CountInIntegers(RuleContext& context, Node* node, Patch& patch) {
   Value* const step = AsIntegers(node->input(2), kLargest, integer, patch);
   if (start == nullptr || step == nullptr) return false;
   Value* const range = patch.Op("Range", {start, limit->input(0), step});
-  return patch.Substitute(node, "Cast", {range}, {{"to", static_cast<int64_t>(type)}});
+  return patch.Substitute(node, patch.Cast(range, type));
 }
 
 bool ChooseInIntegers(RuleContext& context, Node* cast, Patch& patch) {

@@ -27,10 +27,8 @@ bool NarrowSums(RuleContext& context, Node* node, Patch& patch) {
   if (!narrows || facts.TypeOf(wide) != DataType::kInt64) return false;
   if (facts.TypeOf(x) != DataType::kInt32) return false;
   // The widening Cast stays, since other nodes may read it.
-  patch.Supersede({node, sum});
-  if (!patch.Admits({node->output(0)}, nullptr)) return false;
-  patch.Replace(node->output(0), patch.Op("CumSum", {x, axis}, sum->attributes(), sum->name()));
-  return true;
+  Value* y = patch.Op("CumSum", {x, axis}, sum->attributes(), sum->name());
+  return patch.Substitute({node, sum}, node->output(0), y) && patch.CanApply();
 }
 
 }  // namespace

@@ -98,8 +98,7 @@ bool JoinAssignedSlices(RuleContext& context, Node* node, Patch& patch) {
   if (!permutation.empty()) axis = permutation[axis];
   Value* joined = patch.Op("Concat", parts, {{"axis", axis}}, node->name());
   // One Transpose of the joined slices replaces one for each.
-  if (!permutation.empty()) joined = patch.Op("Transpose", {joined}, {{"perm", permutation}});
-  return patch.Substitute(node, joined);
+  return patch.Substitute(node, patch.Transpose(joined, permutation));
 }
 
 }  // namespace

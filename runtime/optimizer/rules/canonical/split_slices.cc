@@ -96,10 +96,9 @@ bool SliceInstead(RuleContext& context, Node* split, Patch& patch) {
   }
   const auto piece = read == nullptr ? std::nullopt : PieceOf(split, read, context.facts);
   if (!piece.has_value()) return false;
-  patch.Supersede({split});
-  patch.Replace(read, patch.Op("Slice", {split->input(0), patch.Ints({piece->begin}),
-                                         patch.Ints({piece->end}), patch.Ints({piece->axis})}));
-  return true;
+  return patch.Substitute({split}, read,
+                          patch.Op("Slice", {split->input(0), patch.Ints({piece->begin}),
+                                             patch.Ints({piece->end}), patch.Ints({piece->axis})}));
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ Value* FirstElements(Patch& patch, Facts& facts, const Traced& traced, const Nod
   const auto part = FirstPositions(traced.view, *facts.DimsOf(traced.base));
   if (!part.has_value()) return nullptr;
   const std::vector<Value*> like = {gather.input(1), gather.input(0)};
-  Value* end = ShapeOperand(patch, facts, {part->count}, like);
+  Value* end = ShapeOperand(patch, {part->count}, like);
   // The shape has all extents, so that a run with fewer elements still fails.
-  Value* shape = ShapeOperand(patch, facts, traced.view.Dims(), like);
+  Value* shape = ShapeOperand(patch, traced.view.Dims(), like);
   if (end == nullptr || shape == nullptr) return nullptr;
   Value* slice = patch.Op("Slice", {traced.base, patch.Ints({0}), end, patch.Ints({part->axis})});
   return patch.Op("Reshape", {slice, shape}, {{"allowzero", int64_t{1}}});
@@ -133,8 +133,7 @@ Value* PickedFirst(Patch& patch, Facts& facts, const Node& node, size_t unpicked
     for (const Position& position : PositionsWhere(base, chain[i].view)) {
       const auto permutation = AsPermutation(position.view, chain[i].view);
       if (!picks && permutation.has_value()) {
-        Value* picked = position.Picked(patch, chain[i].base);
-        return patch.Op("Transpose", {picked}, {{"perm", *permutation}});
+        return patch.Transpose(position.Picked(patch, chain[i].base), *permutation);
       }
       if (!picks) continue;
       std::optional<View> squeezed = position.view;
@@ -171,7 +170,7 @@ Value* Simplest(Patch& patch, Facts& facts, const Traced& traced, bool is_picked
   const View base = View::Dense(dims);
   if (base == traced.view) return traced.base;
   if (const auto permutation = AsPermutation(base, traced.view)) {
-    return patch.Op("Transpose", {traced.base}, {{"perm", *permutation}});
+    return patch.Transpose(traced.base, *permutation);
   }
   const std::vector<SymInt> to = traced.view.Dims();
   if (base.Reshaped(to) == traced.view) {

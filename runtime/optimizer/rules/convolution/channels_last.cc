@@ -196,7 +196,7 @@ bool RewriteBetweenTransposes(RuleContext& context, Node* node, Patch& patch) {
   std::vector<Value*> inputs = node->inputs();
   for (const int i : form->inputs) {
     const int rank = context.facts.RankOf(inputs[i]);
-    inputs[i] = patch.Op("Transpose", {inputs[i]}, {{"perm", ops::ChannelsLast(rank)}});
+    inputs[i] = patch.Transpose(inputs[i], ops::ChannelsLast(rank));
   }
   const std::vector<Value*> outputs = form->write(patch, inputs);
   patch.Supersede({node});
@@ -205,7 +205,7 @@ bool RewriteBetweenTransposes(RuleContext& context, Node* node, Patch& patch) {
     Value* output = outputs[i];
     if (absl::c_linear_search(form->outputs, i)) {
       const int rank = context.facts.RankOf(node->output(i));
-      output = patch.Op("Transpose", {output}, {{"perm", ops::ChannelsFirst(rank)}});
+      output = patch.Transpose(output, ops::ChannelsFirst(rank));
     }
     patch.Replace(node->output(i), output);
   }

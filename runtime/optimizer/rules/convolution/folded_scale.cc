@@ -159,9 +159,7 @@ bool Fold(RuleContext& context, Patch& patch, Node* node, const ChannelProduct& 
   }
   const std::string name = bias == nullptr ? w->name() + "/bias" : bias->name();
   Value* y = patch.Again(*node, {x, w, patch.Constant(name, *std::move(b))}, node->attributes())[0];
-  patch.Supersede(nodes);
-  patch.Replace(nodes.back()->output(0), y);
-  return true;
+  return patch.Substitute(nodes, nodes.back()->output(0), y);
 }
 
 bool FoldBehind(RuleContext& context, Node* node, Patch& patch) {

@@ -53,7 +53,7 @@ Value* Rearranged(Patch& patch, Value* constant, int rank) {
     absl::c_iota(added, 0);
     constant = patch.Op("Unsqueeze", {constant, patch.Ints(added)});
   }
-  return patch.Op("Transpose", {constant}, {{"perm", Order(rank)}});
+  return patch.Transpose(constant, Order(rank));
 }
 
 // Element-wise nodes, whose smaller operands are constants or single numbers.

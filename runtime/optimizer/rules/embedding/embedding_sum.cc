@@ -100,11 +100,8 @@ bool Propose(Facts& facts, Node* node, Patch& patch) {
   const std::vector<SymInt> dims = *known;
   EmbeddingTerms terms(dims, facts);
   if (!terms.Split(node->output(0)) || terms.Inputs().size() < 3) return false;
-  patch.Supersede(terms.nodes());
-  if (!patch.Admits({node->output(0)}, nullptr)) return false;
-  patch.Replace(node->output(0),
-                patch.Op("attnrun::EmbeddingSum", terms.Inputs(), {}, node->name()));
-  return true;
+  Value* sum = patch.Op("attnrun::EmbeddingSum", terms.Inputs(), {}, node->name());
+  return patch.Substitute(terms.nodes(), node->output(0), sum) && patch.CanApply();
 }
 
 bool FuseEmbeddingSum(RuleContext& context, Node* node, Patch& patch) {

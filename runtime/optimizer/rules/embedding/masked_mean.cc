@@ -89,12 +89,10 @@ bool FuseMaskedMean(RuleContext& context, Node* node, Patch& patch) {
   if (facts.TypeOf(x) != DataType::kFloat) return false;
   if (facts.Of(node->output(0)).dims != std::vector<SymInt>{(*dims)[0], (*dims)[2]}) return false;
   patch.Supersede(nodes);
-  if (!patch.Admits({node->output(0)}, node)) return false;
   AttributeMap attributes;
   attributes["min_count"] = static_cast<float>(min);
-  patch.Replace(node->output(0),
-                patch.Op("attnrun::MaskedMean", {x, mask}, attributes, node->name()));
-  return true;
+  return patch.Replace(node->output(0),
+                       patch.Op("attnrun::MaskedMean", {x, mask}, attributes, node->name()));
 }
 
 }  // namespace

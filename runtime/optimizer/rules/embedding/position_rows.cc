@@ -67,11 +67,10 @@ bool ReplaceOperand(Patch& patch, Facts& facts, Node* add, size_t side) {
   const SymInt& rows = dims[dims.size() - 2];
   if (rows.is_constant(0) || rows.is_constant(1)) return false;
   const std::vector<SymInt> gathered = *facts.DimsOf(add->input(side));
-  Value* end = ShapeOperand(patch, facts, {rows}, {x});
+  Value* end = ShapeOperand(patch, {rows}, {x});
   if (end == nullptr) return false;
   Value* table = RowsFrom(patch, found->table, found->first);
   Value* slice = patch.Op("Slice", {table, patch.Ints({0}), end, patch.Ints({0})});
-  if (!patch.status().ok()) return false;
   const auto sliced = facts.Of(slice).dims;
   // The Gather must give as many rows as the sum has, or as many as the table has from there on.
   const SymInt& count = gathered[gathered.size() - 2];

@@ -150,19 +150,15 @@ bool Write(RuleContext& context, Node* sum, const Batch& batch, Patch& patch, st
     return false;
   }
   std::vector<Value*> inputs = {
-      ReshapeTo(patch, facts, x, {batch.routes[0], hidden}, {x}),
-      ReshapeTo(patch, facts, batch.numbers, batch.routes, {batch.numbers}),
-      ReshapeTo(patch, facts, batch.weights, batch.routes, {batch.numbers, batch.weights})};
+      ReshapeTo(patch, x, {batch.routes[0], hidden}, {x}),
+      ReshapeTo(patch, batch.numbers, batch.routes, {batch.numbers}),
+      ReshapeTo(patch, batch.weights, batch.routes, {batch.numbers, batch.weights})};
   if (absl::c_linear_search(inputs, nullptr)) return false;
   for (int64_t i = 0; i < batch.count; ++i) AppendLayers(patch, batch.experts, i, inputs);
   while (inputs.back() == nullptr) inputs.pop_back();
   Value* y = patch.Op("attnrun::Experts", inputs, batch.experts.attributes, sum->name());
-  const DataType type = facts.TypeOf(sum->output(0));
-  if (type != facts.TypeOf(x)) {
-    y = patch.Op("Cast", {y}, {{"to", static_cast<int64_t>(type)}});
-  }
-  y = ReshapeTo(patch, facts, y, *facts.DimsOf(sum->output(0)), {x});
-  return y != nullptr && patch.Substitute(sum, y);
+  y = patch.Cast(y, facts.TypeOf(sum->output(0)));
+  return patch.Substitute(sum, ReshapeTo(patch, y, *facts.DimsOf(sum->output(0)), {x}));
 }
 
 bool FuseBatchedExperts(RuleContext& context, Node* sum, Patch& patch) {

@@ -95,16 +95,15 @@ class ExpertSum {
     if (!AreBelow(first.tokens.numbers, count, facts_)) return Miss(kNumbersBeyond);
     if (distinct_ && !AreDistinct(first.tokens.numbers, facts_)) return Miss(kChosenTwice);
     patch.Supersede(nodes_);
-    Value* x = ReshapeTo(patch, facts_, first.x, *dims);
+    Value* x = ReshapeTo(patch, first.x, *dims);
     if (x == nullptr) return Miss("the rows of its input are not known");
     std::vector<Value*> inputs = {x, first.tokens.numbers, Weights(patch)};
     for (int64_t number = 0; number < count; ++number) {
       AppendLayers(patch, TermOf(number)->expert, std::nullopt, inputs);
     }
     while (inputs.back() == nullptr) inputs.pop_back();
-    patch.Replace(sum_, patch.Op("attnrun::Experts", inputs, first.expert.attributes,
-                                 sum_->producer()->name()));
-    return true;
+    return patch.Replace(sum_, patch.Op("attnrun::Experts", inputs, first.expert.attributes,
+                                        sum_->producer()->name()));
   }
 
  private:

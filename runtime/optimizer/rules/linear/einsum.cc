@@ -272,7 +272,8 @@ class EinsumRewrite {
 
   // The operand with one axis for each group of labels, in this order.
   Value* Arranged(int operand, const std::vector<ops::Labels>& axes) {
-    Value* value = Transposed(node_->input(operand), operands_[operand], Joined(axes));
+    Value* value =
+        patch_.Transpose(node_->input(operand), Permutation(operands_[operand], Joined(axes)));
     std::vector<SymInt> extents;
     extents.reserve(axes.size());
     for (const ops::Labels& group : axes) extents.push_back(Size(operand, group));
@@ -285,19 +286,11 @@ class EinsumRewrite {
     std::vector<SymInt> extents;
     for (const ops::Label label : labels) extents.push_back(Extent(label));
     Value* shaped = HasAxesOfTheirOwn() ? y : Reshaped(y, extents);
-    Value* result = Transposed(shaped, labels, output_);
-    if (result == nullptr) return false;
-    patch_.Replace(result_, result);
-    return true;
+    return patch_.Replace(result_, patch_.Transpose(shaped, Permutation(labels, output_)));
   }
 
-  Value* Transposed(Value* value, const ops::Labels& from, const ops::Labels& to) {
-    if (value == nullptr || from == to) return value;
-    return patch_.Op("Transpose", {value}, {{"perm", Permutation(from, to)}});
-  }
   Value* Reshaped(Value* value, absl::Span<const SymInt> extents) {
-    if (value == nullptr) return nullptr;
-    return ReshapeTo(patch_, facts_, value, extents, node_->inputs());
+    return ReshapeTo(patch_, value, extents, node_->inputs());
   }
 
   RuleContext& context_;
@@ -330,11 +323,8 @@ bool RewriteSum(RuleContext& context, Node* node, Patch& patch) {
   if (!summed.empty()) {
     y = patch.Op("ReduceSum", {y, patch.Ints(summed)}, {{"keepdims", int64_t{0}}}, node->name());
   }
-  if (labels != shape->output) {
-    y = patch.Op("Transpose", {y}, {{"perm", Permutation(labels, shape->output)}});
-  }
-  if (y == node->input(0)) return false;
-  return patch.Substitute(node, y);
+  y = patch.Transpose(y, Permutation(labels, shape->output));
+  return y != node->input(0) && patch.Substitute(node, y);
 }
 
 // Labels as an equation writes them: the axes of "..." by letters that `equation` lacks.

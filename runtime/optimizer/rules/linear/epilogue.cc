@@ -66,9 +66,8 @@ bool FuseActivation(RuleContext& context, Node* node, Patch& patch) {
     attributes[ops::ChannelsLastConv::kResidualFirst] = int64_t{1};
   }
   attributes.insert(ending->attributes);
-  patch.Supersede({product, node});
-  patch.Replace(node->output(0), patch.Again(*product, product->inputs(), attributes)[0]);
-  return true;
+  return patch.Substitute({product, node}, node->output(0),
+                          patch.Again(*product, product->inputs(), attributes)[0]);
 }
 
 // True if the product may add the residual: a Linear broadcasts it.
@@ -90,9 +89,8 @@ bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
     const size_t at = ResidualInput(*product);
     inputs.resize(std::max(inputs.size(), at + 1), nullptr);
     inputs[at] = residual;
-    patch.Supersede({product, node});
-    patch.Replace(node->output(0), patch.Again(*product, inputs, product->attributes())[0]);
-    return true;
+    return patch.Substitute({product, node}, node->output(0),
+                            patch.Again(*product, inputs, product->attributes())[0]);
   }
   return false;
 }

@@ -32,12 +32,10 @@ bool FuseGatedActivation(RuleContext& context, Node* node, Patch& patch) {
     if (!gate.has_value() || !up.has_value() || gate->step != 1 || up->step != 1) continue;
     if (gate->base != up->base || gate->width != up->width) continue;
     patch.Supersede({node, activation});
-    if (!patch.Admits({node->output(0)}, node)) return false;
     AttributeMap attributes = ending->attributes;
     attributes.insert({{"width", gate->width}, {"gate", gate->first}, {"up", up->first}});
-    patch.Replace(node->output(0), patch.Op("attnrun::GatedActivation", {gate->base},
-                                            std::move(attributes), node->name()));
-    return true;
+    return patch.Replace(node->output(0), patch.Op("attnrun::GatedActivation", {gate->base},
+                                                   std::move(attributes), node->name()));
   }
   return false;
 }

@@ -56,13 +56,10 @@ bool SplitGemm(RuleContext& context, Node* gemm, Patch& patch) {
   const auto operand = [&](size_t i, const char* transposed) {
     Value* x = gemm->input(i);
     const bool swap = AttributeOr<int64_t>(*gemm, transposed, 0) != 0;
-    return swap ? patch.Op("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}}) : x;
+    return swap ? patch.Transpose(x, {1, 0}) : x;
   };
   const auto times = [&](Value* x, const char* name) {
-    const float factor = AttributeOr(*gemm, name, 1.0F);
-    return factor == 1
-               ? x
-               : patch.Op("Mul", {x, patch.Constant(name, FromDoubles(type, {}, {factor}))});
+    return patch.Times(x, AttributeOr(*gemm, name, 1.0F));
   };
   if (!IsFloatingPoint(type)) return false;
   Value* y = patch.Op("MatMul", {operand(0, "transA"), operand(1, "transB")}, {}, gemm->name());
@@ -99,8 +96,7 @@ bool FuseLinear(RuleContext& context, Node* node, Patch& patch) {
   Value* y = match.parts.Write(patch, node->name());
   // A term that is no bias, such as a matrix, is added behind.
   if (match.term != nullptr && bias == nullptr) y = patch.Op("Add", {y, match.term});
-  patch.Replace(match.result, y);
-  return true;
+  return patch.Replace(match.result, y);
 }
 
 bool FuseProduct(RuleContext& context, Node* node, Patch& patch) {

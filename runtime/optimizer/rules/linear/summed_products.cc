@@ -100,8 +100,7 @@ bool FuseSum(RuleContext& context, Node* sum, Patch& patch) {
       "Einsum", {WithoutOnes(mul->input(0), *a, patch), WithoutOnes(mul->input(1), *b, patch)},
       {{"equation", a->labels + "," + b->labels + "->" + result}}, sum->name());
   if (!ones.empty()) y = patch.Op("Unsqueeze", {y, patch.Ints(ones)});
-  patch.Replace(sum->output(0), y);
-  return true;
+  return patch.Replace(sum->output(0), y);
 }
 
 }  // namespace

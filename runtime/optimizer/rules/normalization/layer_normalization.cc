@@ -73,14 +73,12 @@ bool FuseCenteredRms(RuleContext& context, Node* rms, Patch& patch) {
   const DataType type = facts.TypeOf(y);
   if (x == nullptr || facts.TypeOf(x) != type || facts.RankOf(x) != rank) return false;
   patch.Supersede(nodes);
-  if (!patch.Admits({y}, rms)) return false;
   Value* scale = rms->input(1);
   const bool is_row = facts.RankOf(scale) == 1 && facts.Extent(scale, 0) == length;
   Value* row = is_row ? scale : Ones(patch, type, *length);
   Value* norm = patch.Op("LayerNormalization", {x, row},
                          {{"axis", int64_t{-1}}, {"epsilon", epsilon}}, rms->name());
-  patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
-  return true;
+  return patch.Replace(y, is_row ? norm : patch.Op("Mul", {norm, scale}));
 }
 
 // Finds x * m + (bias - mean(x) * m), where m = [scale *] inverse root.
@@ -145,11 +143,9 @@ bool AddBias(RuleContext& context, Node* add, Patch& patch) {
     if (norm == nullptr || !IsConstantRow(bias) || !IsConstantRow(norm->input(1))) continue;
     const Tensor& scale = *norm->input(1)->constant();
     if (TypeAndShape(*bias->constant()) != TypeAndShape(scale)) continue;
-    patch.Supersede({norm, add});
-    patch.Replace(add->output(0),
-                  patch.Op("LayerNormalization", {norm->input(0), norm->input(1), bias},
-                           norm->attributes(), norm->name()));
-    return true;
+    return patch.Substitute({norm, add}, add->output(0),
+                            patch.Op("LayerNormalization", {norm->input(0), norm->input(1), bias},
+                                     norm->attributes(), norm->name()));
   }
   return false;
 }

@@ -137,15 +137,13 @@ bool ReplaceRows(RuleContext& context, Patch& patch, const Node& anchor, const c
   // The operators refuse rows of no elements.
   if (length == 0) return false;
   patch.Supersede(rows.nodes);
-  if (!patch.Admits({rows.y}, &anchor)) return false;
   Value* scale = rows.scale == nullptr ? Ones(patch, type, *length) : Flat(patch, rows.scale);
   std::vector<Value*> inputs = {rows.x, scale};
   if (rows.bias != nullptr) inputs.push_back(Flat(patch, rows.bias));
-  patch.Replace(rows.y,
-                patch.Op(op_type, inputs,
-                         {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(rows.epsilon)}},
-                         anchor.name()));
-  return true;
+  return patch.Replace(
+      rows.y, patch.Op(op_type, inputs,
+                       {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(rows.epsilon)}},
+                       anchor.name()));
 }
 
 bool ScaleByReader(RuleContext& context, Node* norm, Patch& patch) {

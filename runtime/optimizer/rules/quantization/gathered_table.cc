@@ -26,8 +26,7 @@ bool GatherIntegers(RuleContext& context, Node* node, Patch& patch) {
   std::vector<Value*> inputs = dequantize.inputs();
   patch.Supersede({node});
   inputs[0] = patch.Again(*node, gathered, node->attributes())[0];
-  patch.Replace(node->output(0), patch.Again(dequantize, inputs, {})[0]);
-  return true;
+  return patch.Replace(node->output(0), patch.Again(dequantize, inputs, {})[0]);
 }
 
 }  // namespace

@@ -42,14 +42,13 @@ bool ConvolveIntegers(RuleContext& context, Node* node, Patch& patch) {
       patch.Op("ConvInteger",
                {Arranged(patch, conv->x), weight.values, conv->x.zero_point, weight.zero_points},
                node->attributes(), node->name());
-  Value* floats = patch.Op("Cast", {sums}, {{"to", static_cast<int64_t>(DataType::kFloat)}});
+  Value* floats = patch.Cast(sums, DataType::kFloat);
   Value* scale = patch.Op("Mul", {conv->x.scale, PerChannel(patch, weight.scales, rank)});
   Value* y = patch.Op("Mul", {floats, scale});
   if (Value* bias = node->input(2); bias != nullptr) {
     y = patch.Op("Add", {y, PerChannel(patch, bias, rank)});
   }
-  patch.Replace(node->output(0), y);
-  return true;
+  return patch.Replace(node->output(0), y);
 }
 
 }  // namespace

@@ -54,11 +54,9 @@ bool ComputePerDistance(RuleContext& context, Node* node, Patch& patch) {
   if (!distances.AreAllThatCounts(value, {rank - 2, rank - 1})) return false;
   Value* queries = distances.QueriesOf(value);
   if (queries == nullptr) return false;
-  patch.Supersede({node});
-  if (!patch.Admits({value}, nullptr)) return false;
-  patch.Replace(value, patch.Op("attnrun::RelativeToAbsolute",
-                                {distances.PerDistance(patch, value), queries}));
-  return true;
+  Value* made =
+      patch.Op("attnrun::RelativeToAbsolute", {distances.PerDistance(patch, value), queries});
+  return patch.Substitute(node, made) && patch.CanApply();
 }
 
 }  // namespace

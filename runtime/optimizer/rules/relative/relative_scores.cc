@@ -63,10 +63,7 @@ struct Terms {
 // terms.
 bool ReplaceBy(const Terms& terms, Node* node, absl::Span<Node* const> scores, Patch& patch) {
   patch.Supersede(scores);
-  patch.Supersede({node});
-  if (!patch.Admits({node->output(0)}, node)) return false;
-  patch.Replace(node->output(0), terms.Make(patch, *scores[0]));
-  return true;
+  return patch.Substitute(node, terms.Make(patch, *scores[0]));
 }
 
 // The input of a Tile that repeats the value along the first axis; else the value itself. The
@@ -114,11 +111,9 @@ bool FuseProduct(RuleContext& context, Node* node, Patch& patch) {
   const std::vector<SymInt>* dims = facts.DimsOf(positions);
   if (dims == nullptr || !TakeTurns(*x_dims, *dims, positions != tiled)) return false;
   patch.Supersede({node, product});
-  if (!patch.Admits({node->output(0)}, node)) return false;
   if (!transposed) positions = patch.Op("Transpose", {columns}, {{"perm", swap}});
   const Terms terms = {{x, positions, node->input(1)}, {1}, {0}};
-  patch.Replace(node->output(0), terms.Make(patch, *node));
-  return true;
+  return patch.Replace(node->output(0), terms.Make(patch, *node));
 }
 
 // Makes a factor of the scores a part of each term's scale.

@@ -36,15 +36,13 @@ bool FuseRotaryEmbedding(RuleContext& context, Node* node, Patch& patch) {
     return false;
   }
   patch.Supersede(match->nodes);
-  if (!patch.Admits({node->output(0)}, node)) return false;
   std::string why;
   Value* rotated = EmitRotaryEmbedding(patch, context.facts, rotation, node->name(), why);
   if (rotated == nullptr) {
     if (!why.empty()) context.Miss(*node, why);
     return false;
   }
-  patch.Replace(node->output(0), rotated);
-  return true;
+  return patch.Replace(node->output(0), rotated);
 }
 
 // Concat(RotaryEmbedding(x[..., :R]), x[..., R:]).
@@ -62,7 +60,6 @@ bool FusePartialRotary(RuleContext& context, Node* node, Patch& patch) {
     if (!IsSliceOf(rotation->input(0), x, 0, *rotated, 1, facts)) continue;
     if (!IsSliceOf(concat->input(1), x, *rotated, *rest, 1, facts)) continue;
     patch.Supersede({node, rotation});
-    if (!patch.Admits({node->output(0)}, node)) return false;
     std::vector<Value*> inputs = rotation->inputs();
     inputs[0] = x;
     AttributeMap attributes = rotation->attributes();
@@ -70,8 +67,8 @@ bool FusePartialRotary(RuleContext& context, Node* node, Patch& patch) {
     if (width == nullptr || std::get<int64_t>(*width) == 0) {
       attributes["rotary_embedding_dim"] = *rotated;
     }
-    patch.Replace(node->output(0), patch.Op("RotaryEmbedding", inputs, attributes, node->name()));
-    return true;
+    return patch.Replace(node->output(0),
+                         patch.Op("RotaryEmbedding", inputs, attributes, node->name()));
   }
   return false;
 }

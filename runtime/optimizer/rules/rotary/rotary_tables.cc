@@ -206,9 +206,9 @@ Value* EmitRotaryEmbedding(Patch& patch, Facts& facts, const Rotation& rotation,
   }
   attributes["num_heads"] = *heads;
   if (heads_axis < 0) return patch.Op("RotaryEmbedding", inputs, attributes, name);
-  inputs[0] = ReshapeTo(patch, facts, rotation.x, {x[0], x[1], x[2] * x[3]}, {rotation.x});
+  inputs[0] = ReshapeTo(patch, rotation.x, {x[0], x[1], x[2] * x[3]}, {rotation.x});
   Value* merged = patch.Op("RotaryEmbedding", inputs, attributes, name);
-  return ReshapeTo(patch, facts, merged, x, {rotation.x});
+  return ReshapeTo(patch, merged, x, {rotation.x});
 }
 
 }  // namespace attnrun::opt

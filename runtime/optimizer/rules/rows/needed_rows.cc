@@ -165,7 +165,6 @@ class NeededRows {
     for (const OperandAxis& operand : rows.operands) {
       inputs[operand.input] = Selected(patch, node->input(operand.input), operand.axis);
     }
-    if (!patch.status().ok()) return false;
     const std::vector<Value*> outputs =
         AtSelectedRows(patch, facts_, *node, rows, inputs, context_.graph.inputs());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -181,8 +180,7 @@ class NeededRows {
     // The walk met readers first; rebuilding needs producers first.
     absl::c_reverse(nodes_);
     for (Node* node : nodes_) {
-      // Apply returns the error.
-      if (!Rebuild(patch, node)) return !patch.status().ok();
+      if (!Rebuild(patch, node)) return false;
     }
     ReplaceBySelected(patch, selection_);
     for (const Selection& same : same_) {

@@ -80,7 +80,7 @@ std::vector<Value*> AtSelectedRows(Patch& patch, Facts& facts, const Node& node,
     to[rows.axis] = (*from)[rows.operands.front().axis];
     std::vector<Value*> extents = {inputs[0]};
     extents.insert(extents.end(), like.begin(), like.end());
-    return {ReshapeTo(patch, facts, inputs[0], to, extents)};
+    return {ReshapeTo(patch, inputs[0], to, extents)};
   }
   AttributeMap attributes = node.attributes();
   if (rows.causal.has_value()) attributes["causal"] = *rows.causal;

@@ -60,8 +60,8 @@ bool HoistViews(RuleContext& context, Node* split, Patch& patch) {
   // One view takes the place of several.
   if (std::ssize(readers) - absl::c_count(readers, nullptr) < 2) return false;
   std::vector<Value*> inputs = split->inputs();
-  inputs[0] = common->Apply(patch, facts, inputs[0], {}, 1);
-  if (inputs[0] == nullptr) return !patch.status().ok();
+  inputs[0] = common->Apply(patch, inputs[0], {}, 1);
+  if (inputs[0] == nullptr) return false;
   AttributeMap attributes = split->attributes();
   attributes["axis"] = int64_t{-1};
   const std::vector<Value*> parts = patch.Again(*split, inputs, attributes);

@@ -55,10 +55,8 @@ bool WritePoolAsMean(RuleContext& context, Node* pool, Patch& patch) {
   std::vector<int64_t> axes(std::max(context.facts.RankOf(pool->input(0)) - 2, 0));
   if (axes.empty()) return false;
   absl::c_iota(axes, 2);
-  patch.Supersede({pool});
-  patch.Replace(pool->output(0),
-                patch.Op("ReduceMean", {pool->input(0), patch.Ints(axes)}, {}, pool->name()));
-  return true;
+  return patch.Substitute(
+      pool, patch.Op("ReduceMean", {pool->input(0), patch.Ints(axes)}, {}, pool->name()));
 }
 
 }  // namespace
@@ -77,16 +75,12 @@ bool ReduceBehindViews(RuleContext& context, Node* node, Patch& patch) {
     if (!axes.has_value() || axes->empty()) continue;
     Value* result = patch.Op(node->op_type(), {chain[i].base, patch.Ints(*axes)},
                              {{"keepdims", int64_t{0}}}, node->name());
-    if (!patch.status().ok()) return true;
+    if (result == nullptr) return false;
     if (ViewsAbove(*result->producer()) >= ViewsAbove(*node)) return false;
     // A view with other readers stays; it would get company.
     const std::vector<SymInt>* now = facts.DimsOf(result);
     if (now == nullptr || (node->input(0)->consumers().size() > 1 && *now != to)) return false;
-    result = ReshapeTo(patch, facts, result, to);
-    if (result == nullptr) return !patch.status().ok();
-    patch.Supersede({node});
-    patch.Replace(node->output(0), result);
-    return true;
+    return patch.Substitute(node, ReshapeTo(patch, result, to));
   }
   return false;
 }

@@ -164,8 +164,7 @@ class Sinking {
     const auto forth = AxisMap::Between(Leading(base, mixed_), Leading(view, mixed_));
     if (!forth.has_value()) return false;
     const std::vector<Value*> moved = patch_.Again(*node_, inputs, Attributes());
-    // Apply returns the error.
-    if (!patch_.status().ok()) return true;
+    if (moved[0] == nullptr) return false;
     const int own = base.rank() - mixed_;
     if (!elementwise_ && OwnAxes(AxesOf(*moved[0]->producer(), facts_)) != own) return false;
     const auto mixed = static_cast<int>(result_.size()) - view.rank() + mixed_;
@@ -183,12 +182,10 @@ class Sinking {
       operands[0] = moved[0];
       result = patch_.Again(*same, operands, same->attributes())[0];
     } else {
-      result = forth->Apply(patch_, facts_, moved[0], like, mixed);
+      result = forth->Apply(patch_, moved[0], like, mixed);
     }
-    if (result != nullptr) result = ReshapeTo(patch_, facts_, result, result_, like);
-    if (result == nullptr) return !patch_.status().ok();
-    patch_.Supersede({node_});
-    patch_.Replace(node_->output(0), result);
+    result = ReshapeTo(patch_, result, result_, like);
+    if (!patch_.Substitute(node_, result)) return false;
     for (size_t i = 1; i < moved.size(); ++i) {
       if (node_->output(static_cast<int>(i)) != nullptr) {
         patch_.Replace(node_->output(static_cast<int>(i)), moved[i]);
