@@ -186,9 +186,9 @@ void RegisterArithmetic(OpRegistry& registry) {
   };
   for (const ArithmeticEntry& entry : binaries) RegisterBinary(registry, entry);
   const ArithmeticEntry variadics[] = {
-      {"", "Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers},
+      {"", "Max", BinaryFunction::kMax, {6, 8, 12, 13}, kNumbers, kNearlyCommuting},
       {"", "Mean", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
-      {"", "Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers},
+      {"", "Min", BinaryFunction::kMin, {6, 8, 12, 13}, kNumbers, kNearlyCommuting},
       {"", "Sum", BinaryFunction::kAdd, {6, 8, 13}, kFloats},
   };
   for (const ArithmeticEntry& entry : variadics) RegisterVariadic(registry, entry);

@@ -19,6 +19,10 @@ struct OpTraits {
   bool broadcasts = false;
   // Two inputs may change places: not a bit of the output changes.
   bool commutes = false;
+  // Two inputs, if there are no others, may change places: at most the sign of a 0 changes.
+  bool nearly_commutes = false;
+  // Each element of output 0 is one of input 0 on another scale, such as that of its integers.
+  bool rescales = false;
 
   // Each element of the outputs is an unchanged element of input 0. The shapes and the other inputs
   // choose which one.
@@ -64,6 +68,8 @@ constexpr OpTraits operator|(const OpTraits& a, const OpTraits& b) {
   return {.elementwise = a.elementwise || b.elementwise,
           .broadcasts = a.broadcasts || b.broadcasts,
           .commutes = a.commutes || b.commutes,
+          .nearly_commutes = a.nearly_commutes || b.nearly_commutes,
+          .rescales = a.rescales || b.rescales,
           .moves_elements = a.moves_elements || b.moves_elements,
           .reads_indices = a.reads_indices || b.reads_indices,
           .rearranges = a.rearranges || b.rearranges,
@@ -82,6 +88,8 @@ constexpr OpTraits operator|(const OpTraits& a, const OpTraits& b) {
 inline constexpr OpTraits kElementwise = {.elementwise = true};
 inline constexpr OpTraits kBroadcasting = {.elementwise = true, .broadcasts = true};
 inline constexpr OpTraits kCommuting = kBroadcasting | OpTraits{.commutes = true};
+inline constexpr OpTraits kNearlyCommuting = kBroadcasting | OpTraits{.nearly_commutes = true};
+inline constexpr OpTraits kRescales = {.rescales = true};
 inline constexpr OpTraits kMovesElements = {.moves_elements = true};
 inline constexpr OpTraits kReadsIndices = {.moves_elements = true, .reads_indices = true};
 inline constexpr OpTraits kRearranges = {.moves_elements = true, .rearranges = true};

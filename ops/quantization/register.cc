@@ -18,21 +18,24 @@ void RegisterQuantization(OpRegistry& registry) {
                      .since = {10, 13, 19, 21, 23, 24, 25, 28},
                      .inputs = {2, 3},
                      .outputs = {1, 1},
-                     .make = Make<QuantizeLinear>});
+                     .make = Make<QuantizeLinear>,
+                     .traits = kRescales});
   registry.Register({.domain = "",
                      .name = "DequantizeLinear",
                      .since = {10, 13, 19, 21, 23, 24, 25, 28},
                      .inputs = {2, 3},
                      .outputs = {1, 1},
-                     .make = Make<DequantizeLinear>});
-  registry.Register({.domain = "",
-                     .name = "DynamicQuantizeLinear",
-                     .since = {11},
-                     .inputs = {1, 1},
-                     .outputs = {3, 3},
-                     .make = [](AttributeReader& /*unused*/) {
-                       return std::make_unique<DynamicQuantizeLinear>();
-                     }});
+                     .make = Make<DequantizeLinear>,
+                     .traits = kRescales});
+  registry.Register(
+      {.domain = "",
+       .name = "DynamicQuantizeLinear",
+       .since = {11},
+       .inputs = {1, 1},
+       .outputs = {3, 3},
+       .make =
+           [](AttributeReader& /*unused*/) { return std::make_unique<DynamicQuantizeLinear>(); },
+       .traits = kRescales});
   registry.Register({kContribDomain, "MatMulNBits", {1}, {3, 6}, {1, 1}, Make<MatMulNBits>});
   registry.Register(
       {kContribDomain, "GatherBlockQuantized", {1}, {3, 4}, {1, 1}, Make<GatherBlockQuantized>});

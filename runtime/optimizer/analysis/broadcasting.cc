@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/analysis/broadcasting.h"
 
-#include <algorithm>
-
-#include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/trace.h"
 

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "absl/algorithm/container.h"
 #include "core/elements.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
@@ -102,10 +101,10 @@ std::optional<View> OnTriangle(const Value* condition, const Node& node, Facts& 
   if (!IsOp(&node, "Equal")) {
     return TriangleMargin(cast == nullptr ? condition : cast->input(0), facts, number);
   }
-  for (const int side : {0, 1}) {
-    auto margin = TriangleMargin(node.input(side), facts, number);
-    const auto compared = ScalarOf(node.input(1 - side));
-    if (!margin.has_value() || facts.RankOf(node.input(1 - side)) > margin->rank()) continue;
+  for (const auto& [triangle, other] : ReadingsOf(&node)) {
+    auto margin = TriangleMargin(triangle, facts, number);
+    const auto compared = ScalarOf(other);
+    if (!margin.has_value() || facts.RankOf(other) > margin->rank()) continue;
     if (compared == number) return margin;
     if (compared == 0.0) return Negated(*margin);
   }

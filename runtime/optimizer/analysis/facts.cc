@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/analysis/facts.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/algorithm/container.h"

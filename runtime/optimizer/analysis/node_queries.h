@@ -13,6 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
+#include "ops/interface/registry.h"
 
 namespace attnrun::opt {
 
@@ -60,17 +61,37 @@ inline Node* ProducerOf(const Value* value, absl::string_view op_type) {
   return IsOp(node, op_type) ? node : nullptr;
 }
 
-// A way to read a node as `scaled` multiplied or divided by `factor`.
-struct Scaling {
-  Value* scaled = nullptr;
-  Value* factor = nullptr;
-};
+// The entry for the node in a table of operators of the standard domain; null if it has none.
+template <typename Table>
+const auto* EntryOf(const Table& table, const Node* node) {
+  const auto* entry =
+      absl::c_find_if(table, [&](const auto& candidate) { return IsOp(node, candidate.first); });
+  return entry == std::end(table) ? nullptr : entry;
+}
 
-// Both ways to read a Mul, the only one to read a Div; none for other nodes and null.
-inline absl::InlinedVector<Scaling, 2> ScalingsOf(const Node* node) {
-  if (IsOp(node, "Div")) return {{node->input(0), node->input(1)}};
-  if (!IsOp(node, "Mul")) return {};
-  return {{node->input(0), node->input(1)}, {node->input(1), node->input(0)}};
+// A way to read a node of two inputs.
+struct Operands {
+  Value* first = nullptr;
+  Value* second = nullptr;
+};
+using Readings = absl::InlinedVector<Operands, 2>;
+
+// The ways to read a node of two inputs: one, or two if the inputs may change places. None for
+// other nodes and null.
+inline Readings ReadingsOf(const Node* node) {
+  if (node == nullptr || node->inputs().size() != 2) return {};
+  const Operands as_written = {node->input(0), node->input(1)};
+  const ops::OpTraits& traits = ops::TraitsOf(*node);
+  if (!traits.commutes && !traits.nearly_commutes) return {as_written};
+  return {as_written, {as_written.second, as_written.first}};
+}
+// The same for a Mul or Div, as a value and its factor or divisor, and for an Add or Sub. None for
+// other operators. A Div or Sub has one reading, a Mul or Add two.
+inline Readings ScalingsOf(const Node* node) {
+  return IsOp(node, "Mul") || IsOp(node, "Div") ? ReadingsOf(node) : Readings();
+}
+inline Readings SumsOf(const Node* node) {
+  return IsOp(node, "Add") || IsOp(node, "Sub") ? ReadingsOf(node) : Readings();
 }
 
 // A node's attribute; `otherwise` if the node lacks it or if it is of another kind, as in a model

@@ -129,10 +129,10 @@ class PositionReader {
   }
 
   std::optional<View> Scaled(const Node& node, const std::vector<SymInt>& dims) {
-    for (const int side : {1, 0}) {
-      const auto factor = Number(node.input(side));
+    for (const auto& [value, by] : ReadingsOf(&node)) {
+      const auto factor = Number(by);
       if (!factor.has_value()) continue;
-      const auto view = Expanded(node.input(1 - side), dims);
+      const auto view = Expanded(value, dims);
       if (view.has_value()) return view->Scaled(*factor);
     }
     return std::nullopt;

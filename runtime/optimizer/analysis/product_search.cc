@@ -54,14 +54,10 @@ class ProductSearch {
 
 }  // namespace
 
-bool IsQuantizer(const Node& node) {
-  return IsOp(&node, "QuantizeLinear") || IsOp(&node, "DynamicQuantizeLinear");
-}
-
 bool IsPassedThrough(const Node& node) {
   const ops::OpTraits& traits = ops::TraitsOf(node);
   return traits.elementwise || traits.moves_elements || traits.assembles || traits.works_on_rows ||
-         IsQuantizer(node) || IsOp(&node, "DequantizeLinear");
+         traits.rescales;
 }
 
 bool LeadsToProduct(const Value* value) {

@@ -6,9 +6,6 @@
 
 namespace attnrun::opt {
 
-// True for QuantizeLinear and DynamicQuantizeLinear.
-bool IsQuantizer(const Node& node);
-
 // True for operators that may stand between a projection and its attention: they work on elements
 // or on rows, or only move elements.
 bool IsPassedThrough(const Node& node);

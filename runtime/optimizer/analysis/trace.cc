@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -50,10 +49,8 @@ class Step {
                                                                     {"Expand", &Step::Expand},
                                                                     {"Tile", &Step::Tile}};
     if (ops::TraitsOf(node).keeps_order) return &Step::Reshape;
-    if (!node.domain().empty()) return nullptr;
-    const auto* move =
-        absl::c_find_if(kMoves, [&](const auto& entry) { return entry.first == node.op_type(); });
-    return move == std::end(kMoves) ? nullptr : move->second;
+    const auto* move = EntryOf(kMoves, &node);
+    return move == nullptr ? nullptr : move->second;
   }
 
   std::optional<View> Transpose(const View& view) const {
@@ -345,6 +342,17 @@ std::optional<Columns> ColumnsOf(Value* value, Facts& facts) {
   return std::nullopt;
 }
 
+Value* BeforeCasts(Value* value) {
+  while (const Node* cast = ProducerOf(value, "Cast")) value = cast->input(0);
+  return value;
+}
+
+Value* ConditionOf(const Value* value, Facts& facts) {
+  const Node* cast = ProducerOf(value, "Cast");
+  return cast != nullptr && facts.TypeOf(cast->input(0)) == DataType::kBool ? cast->input(0)
+                                                                            : nullptr;
+}
+
 bool IsWidening(const Node& node, Facts& facts) {
   if (node.op_type() != "Cast" || facts.TypeOf(node.output(0)) != DataType::kFloat) return false;
   const DataType from = facts.TypeOf(node.input(0));
@@ -371,12 +379,13 @@ bool DependsOn(const Value& value, const Node& node) {
 bool MovesElements(const Node& node) { return ops::TraitsOf(node).moves_elements; }
 
 Value* ScaledOperand(const Node& node, double& factor) {
-  for (const Scaling& scaling : ScalingsOf(&node)) {
-    const auto scalar = ScalarOf(scaling.factor);
+  const Readings scalings = ScalingsOf(&node);
+  for (const auto& [scaled, by] : scalings) {
+    const auto scalar = ScalarOf(by);
     if (!scalar.has_value()) continue;
-    factor = node.op_type() == "Div" ? 1 / *scalar : *scalar;
+    factor = scalings.size() == 1 ? 1 / *scalar : *scalar;
     // Infinite factors do not commute with sums.
-    return std::isfinite(factor) ? scaling.scaled : nullptr;
+    return std::isfinite(factor) ? scaled : nullptr;
   }
   return nullptr;
 }

@@ -62,6 +62,10 @@ struct Columns {
 // The value as columns of the furthest value that it has some of; nullopt if there is none.
 std::optional<Columns> ColumnsOf(Value* value, Facts& facts);
 
+// The value before the Casts behind which it stands.
+Value* BeforeCasts(Value* value);
+// The bools of which the value is a Cast to numbers, 1 and 0; null if it is none.
+Value* ConditionOf(const Value* value, Facts& facts);
 // True for a Cast of halves to floats.
 bool IsWidening(const Node& node, Facts& facts);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/analysis/view.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/rewrite/patch.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -273,9 +271,7 @@ absl::StatusOr<int> RewriteEachNode(RuleContext& context, const std::vector<Node
   for (Node* node : nodes) {
     if (removed.contains(node)) continue;
     Patch patch(context);
-    const bool proposed = propose(node, patch);
-    ATTNRUN_RETURN_IF_ERROR(patch.status());
-    if (!proposed || !patch.CanApply(node)) continue;
+    if (!propose(node, patch) || !patch.CanApply(node)) continue;
     removed.insert(patch.superseded().begin(), patch.superseded().end());
     ATTNRUN_ASSIGN_OR_RETURN(const int applied, patch.Apply());
     rewrites += applied;

@@ -7,17 +7,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "ops/interface/registry.h"
+#include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
 
 namespace attnrun::opt {
 namespace {
-
-// Max and Min commute but for the sign of 0.
-bool MayBeSwapped(const Node& node) {
-  return node.inputs().size() == 2 &&
-         (ops::TraitsOf(node).commutes || node.op_type() == "Max" || node.op_type() == "Min");
-}
 
 bool MatchInputs(const Node& node, const Patterns& patterns, bool swapped, Facts& facts,
                  MatchedNodes& nodes) {
@@ -87,7 +81,7 @@ Pattern Op(absl::string_view op_type, Patterns inputs, Node** capture) {
     const size_t with_node = nodes.size();
     if (MatchInputs(*node, inputs, false, facts, nodes)) return true;
     nodes.resize(with_node);
-    return inputs.size() == 2 && MayBeSwapped(*node) &&
+    return inputs.size() == 2 && ReadingsOf(node).size() == 2 &&
            MatchInputs(*node, inputs, true, facts, nodes);
   });
 }

@@ -38,7 +38,7 @@ struct Start {
 //                               .anchors = {"Sigmoid"},
 //                               .propose = FuseSwish};
 //
-// and listed in pipeline.cc. Exactly one of `propose`, `starts` and `run` is set.
+// and listed in pipeline.cc. Either `propose`, `starts` or both are set, or `run` is.
 struct Rule {
   // The name in reports and in `--disable`. Several rules may share one.
   absl::string_view name;
@@ -47,7 +47,8 @@ struct Rule {
   // No entries mean any operator.
   Anchors anchors = {};
   Proposal propose = nullptr;
-  // In place of both, for a rule that does one thing at one operator and another at the next.
+  // In place of both at these operators, for a rule that does one thing at one operator and another
+  // at the next.
   std::array<Start, 8> starts = {};
   // Rewrites all of the graph at once and returns the number of rewrites, for rules that compare
   // nodes with each other.
@@ -64,16 +65,18 @@ struct Rule {
   }
 
   Anchors AllAnchors() const {
-    if (starts[0].anchor.empty()) return anchors;
+    if (propose != nullptr) return anchors;
     Anchors all = {};
     absl::c_transform(starts, all.begin(), [](const Start& start) { return start.anchor; });
     return all;
   }
   // Precondition: the node is of an anchor's operator.
   Proposal ProposalAt(const Node& node) const {
-    if (propose != nullptr) return propose;
+    if (starts[0].anchor.empty()) return propose;
     const std::string op = node.qualified_op_type();
-    return absl::c_find_if(starts, [&](const Start& start) { return start.anchor == op; })->propose;
+    const auto* start =
+        absl::c_find_if(starts, [&](const Start& candidate) { return candidate.anchor == op; });
+    return start == starts.end() ? propose : start->propose;
   }
 
  private:

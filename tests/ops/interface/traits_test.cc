@@ -159,6 +159,23 @@ TEST(TraitsTest, InputsOfCommutingOperatorsMayChangePlaces) {
   });
 }
 
+TEST(TraitsTest, InputsOfNearlyCommutingOperatorsMayChangePlaces) {
+  ForEachSampleWith(&ops::OpTraits::nearly_commutes,
+                    [](const SampleNode& sample, const SampleRun& run) {
+                      if (sample.inputs.size() != 2) return;
+                      const Tensor swapped = run.Run({sample.inputs[1], sample.inputs[0]})[0];
+                      EXPECT_EQ(swapped.shape(), run.outputs()[0].shape());
+                      EXPECT_EQ(ToDoubles(swapped).value(), ToDoubles(run.outputs()[0]).value());
+                    });
+}
+
+TEST(TraitsTest, RescalingOperatorsKeepTheShape) {
+  ForEachSampleWith(&ops::OpTraits::rescales, [](const SampleNode& sample, const SampleRun& run) {
+    EXPECT_EQ(run.outputs()[0].shape(), sample.inputs[0].shape());
+    EXPECT_NE(run.outputs()[0].type(), sample.inputs[0].type());
+  });
+}
+
 // Other indices pick other elements, but as many.
 TEST(TraitsTest, OperatorsThatReadIndicesTakeAnyIndices) {
   ForEachSampleWith(&ops::OpTraits::reads_indices,
@@ -330,9 +347,9 @@ TEST(TraitsTest, EveryOperatorWithATraitHasASample) {
   for (const SampleNode& sample : AllSamples()) sampled.push_back(sample.op_type);
   for (const ops::OpDef* def : ops::OpRegistry::Get().All()) {
     const ops::OpTraits& t = def->traits;
-    const bool has_any = t.elementwise || t.moves_elements || t.assembles || t.multiplies ||
-                         t.reduces || t.works_on_rows || t.takes_any_rank || t.bounded ||
-                         t.random || t.same_since > 0;
+    const bool has_any = t.elementwise || t.rescales || t.moves_elements || t.assembles ||
+                         t.multiplies || t.reduces || t.works_on_rows || t.takes_any_rank ||
+                         t.bounded || t.random || t.same_since > 0;
     if (!has_any) continue;
     const std::string name = def->domain.empty() ? def->name : def->domain + "::" + def->name;
     EXPECT_TRUE(std::find(sampled.begin(), sampled.end(), name) != sampled.end()) << name;

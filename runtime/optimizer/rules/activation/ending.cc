@@ -57,23 +57,31 @@ std::optional<Ending> OfClip(const Node& clip, Facts& facts) {
 }
 
 // Max, Min and PRelu of x and a number.
-std::optional<Ending> WithNumber(const Node& node, Facts& facts) {
-  if (node.inputs().size() != 2 || facts.TypeOf(node.output(0)) != DataType::kFloat) {
-    return std::nullopt;
+struct WithNumber {
+  ops::UnaryFunction function;
+  // The parameters of the function, but for 0 in place of the number.
+  double alpha;
+  double beta;
+};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::pair<absl::string_view, WithNumber> kWithNumber[] = {
+    {"Max", {ops::UnaryFunction::kClip, 0, kInfinity}},
+    {"Min", {ops::UnaryFunction::kClip, -kInfinity, 0}},
+    {"PRelu", {ops::UnaryFunction::kLeakyRelu, 0, 0}}};
+
+std::optional<Ending> OfNumber(const Node& node, WithNumber with, Facts& facts) {
+  if (facts.TypeOf(node.output(0)) != DataType::kFloat) return std::nullopt;
+  for (const auto& [x, other] : ReadingsOf(&node)) {
+    const auto number = ScalarOf(other);
+    // A number with more axes than x would add axes.
+    if (!number.has_value() || facts.RankOf(x) < 0 || std::isnan(*number) ||
+        facts.RankOf(x) != facts.RankOf(node.output(0))) {
+      continue;
+    }
+    (with.alpha == 0 ? with.alpha : with.beta) = *number;
+    return OfFunction(x, with.function, with.alpha, with.beta);
   }
-  const bool commutes = node.op_type() != "PRelu";
-  const int side = commutes && ScalarOf(node.input(0)).has_value() ? 1 : 0;
-  Value* x = node.input(side);
-  const auto number = ScalarOf(node.input(1 - side));
-  // A number with more axes than x would add axes.
-  if (!number.has_value() || facts.RankOf(x) < 0 ||
-      facts.RankOf(x) != facts.RankOf(node.output(0)) || std::isnan(*number)) {
-    return std::nullopt;
-  }
-  if (!commutes) return OfFunction(x, ops::UnaryFunction::kLeakyRelu, *number, 0);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return node.op_type() == "Max" ? OfFunction(x, ops::UnaryFunction::kClip, *number, kInfinity)
-                                 : OfFunction(x, ops::UnaryFunction::kClip, -kInfinity, *number);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -81,10 +89,8 @@ std::optional<Ending> WithNumber(const Node& node, Facts& facts) {
 std::optional<Ending> EndingOf(const Node* node, Facts& facts) {
   if (node == nullptr || node->input(0) == nullptr) return std::nullopt;
   if (IsOp(node, "Clip")) return OfClip(*node, facts);
-  if (IsOp(node, "Max") || IsOp(node, "Min") || IsOp(node, "PRelu")) {
-    return WithNumber(*node, facts);
-  }
-  return OfUnary(*node);
+  const auto* entry = EntryOf(kWithNumber, node);
+  return entry == nullptr ? OfUnary(*node) : OfNumber(*node, entry->second, facts);
 }
 
 AttributeMap EndingAttributes(const Node& product) {

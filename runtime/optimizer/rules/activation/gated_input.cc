@@ -120,13 +120,14 @@ class GateWalk {
       if (ScaledOperand(*reader, factor) == value) {
         next.coefficient *= factor;
         Follow(next.y, next, offset * factor, steps - 1);
-      } else if (offset != 0 && IsOp(reader, "Add")) {
-        if (ScalarOf(OtherOperand(*reader, value)) == offset) Follow(next.y, next, 0, steps - 1);
-      } else if (offset != 0 && IsOp(reader, "Sub")) {
+      } else if (const Readings sums = SumsOf(reader); offset != 0 && !sums.empty()) {
         // 1 - f(-p), as erfc is written out, is 1 + f(p).
-        next.is_reversed = true;
-        if (ScalarOf(reader->input(0)) == offset) Follow(next.y, next, 0, steps - 1);
-      } else if (offset == 0 && IsOp(reader, "Mul")) {
+        next.is_reversed = sums.size() == 1;
+        const auto adds = [&](const Operands& sum) {
+          return sum.second == value && ScalarOf(sum.first) == offset;
+        };
+        if (absl::c_any_of(sums, adds)) Follow(next.y, next, 0, steps - 1);
+      } else if (offset == 0 && ScalingsOf(reader).size() == 2) {
         TryInputs(OtherOperand(*reader, value), next, steps);
       }
     }

@@ -32,10 +32,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "core/status.h"
 #include "ops/attention/fused_attention.h"
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"

@@ -59,7 +59,7 @@ class AttentionMatcher {
     const Node* map = LinearMapBehind(*value);
     if (map == nullptr && !LeadsToProduct(value)) return false;
     const Node& reader = *ReaderBehindViews(*value);
-    if (IsQuantizer(reader)) {
+    if (ops::TraitsOf(reader).rescales) {
       return Miss(absl::StrCat("behind the Softmax, ", reader.description(),
                                " rounds the probabilities to integers"));
     }

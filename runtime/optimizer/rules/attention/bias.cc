@@ -6,26 +6,16 @@
 #include <utility>
 
 #include "core/elements.h"
-#include "optimizer/analysis/node_queries.h"
-#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
-#include "optimizer/rewrite/reshape.h"
+#include "optimizer/rules/attention/score_steps.h"
 
 namespace attnrun::opt {
 namespace {
 
 // True if no element can be below `floor`, which a choice between two numbers shows.
-bool IsAtLeast(const ScoreBias& bias, double floor) {
+bool IsAtLeast(const ScoreBias& bias, double floor, Facts& facts) {
   if (bias.mask_value.has_value()) return *bias.mask_value * bias.factor >= floor;
-  const Node* where = bias.operand.value->producer();
-  for (int i = 0; i < 4 && where != nullptr && MovesElements(*where); ++i) {
-    where = where->input(0)->producer();
-  }
-  if (!IsOp(where, "Where") || bias.factor != 1) return false;
-  const auto at_least = [&](const Value* value) {
-    return UniformOf(value).value_or(-INFINITY) >= floor;
-  };
-  return at_least(where->input(1)) && at_least(where->input(2));
+  return bias.factor == 1 && LeastOf(bias.operand.value, facts).value_or(-INFINITY) >= floor;
 }
 
 // A bool mask as a bias: the sum of those before it, or 0, and the mask value where the mask
@@ -87,7 +77,7 @@ Value* SumOfBiases(Patch& patch, const Scores& scores, const HeadAxes& axes,
       value = patch.Times(value, bias.factor);
       sum = sum == nullptr ? value : patch.Op("Add", {sum, value});
     }
-    const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor);
+    const bool low = scores.floored > 1 || !IsAtLeast(bias, scores.floor, patch.facts());
     if (i == scores.floored && low) {
       sum = patch.Op("Max", {sum, patch.Number("floor", type, scores.floor)});
     }

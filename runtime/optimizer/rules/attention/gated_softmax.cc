@@ -18,7 +18,6 @@
 // exp(s) / sum * sigmoid(log(sum) - b) = exp(s) / (sum + exp(b)).
 
 #include <cmath>
-#include <string>
 
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
@@ -49,12 +48,9 @@ class GatedSoftmax {
       : context_(context), facts_(context.facts), gated_(gated) {}
 
   bool Propose(Patch& patch) {
-    for (const int side : {0, 1}) {
-      if (MatchProduct(gated_->input(side)) && MatchGate(gated_->input(1 - side))) {
-        return Write(patch);
-      }
-    }
-    return false;
+    return absl::c_any_of(ReadingsOf(gated_), [&](const Operands& operands) {
+      return MatchProduct(operands.first) && MatchGate(operands.second) && Write(patch);
+    });
   }
 
  private:

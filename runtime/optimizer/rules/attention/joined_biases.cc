@@ -13,13 +13,10 @@
 
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/joined_parts.h"
 #include "optimizer/rules/attention/ways.h"
 
 namespace attnrun::opt {
@@ -36,12 +33,10 @@ BiasedPart Taken(Value* value, RuleContext& context) {
   Node* add = ProducerOf(value, "Add");
   if (add == nullptr || OnlyReader(context.graph, value) == nullptr) return {value};
   const std::vector<SymInt>* dims = context.facts.DimsOf(value);
-  for (const int side : {0, 1}) {
-    const std::vector<SymInt>* of = context.facts.DimsOf(add->input(side));
+  for (const auto& [scores, bias] : ReadingsOf(add)) {
+    const std::vector<SymInt>* of = context.facts.DimsOf(scores);
     const bool fills = of != nullptr && dims != nullptr && *of == *dims;
-    if (fills && ComesFromProduct(add->input(side))) {
-      return {add->input(side), add->input(1 - side), add};
-    }
+    if (fills && ComesFromProduct(scores)) return {scores, bias, add};
   }
   return {value};
 }

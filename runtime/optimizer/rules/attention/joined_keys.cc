@@ -27,14 +27,11 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
-#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
-#include "optimizer/rules/attention/joined_parts.h"
 #include "optimizer/rules/attention/ways.h"
 
 namespace attnrun::opt {

@@ -18,20 +18,15 @@
 // loses parts that always hold and is read before it was broadcast. Comparisons of key positions
 // with query positions become attributes.
 
-#include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "core/elements.h"
 #include "ops/attention/fused_attention.h"
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
-#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/score_steps.h"
@@ -181,15 +176,13 @@ class MaskSimplification {
   // stays.
   void SplitSum(Value*& bias) {
     constexpr double kLarge = 1e20;
-    const Node* add = bias->producer();
-    if (!IsOp(add, "Add")) return;
-    for (const int side : {0, 1}) {
-      const auto chosen = Chosen(Source(add->input(side)));
+    for (const auto& [mask, table] : ReadingsOf(ProducerOf(bias, "Add"))) {
+      const auto chosen = Chosen(Source(mask));
       if (!chosen.has_value() || !chosen->IsZero() || !Absorbs(chosen->mask_value)) continue;
       if (!HasMaskValueOfOthers(*chosen)) continue;
-      if (!IsOrdinary(add->input(1 - side), facts_, kLarge)) continue;
+      if (!IsOrdinary(table, facts_, kLarge)) continue;
       AddMask(*chosen);
-      bias = Source(add->input(1 - side));
+      bias = Source(table);
       return;
     }
   }

@@ -30,7 +30,6 @@
 #include <vector>
 
 #include "core/elements.h"
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/pattern.h"
@@ -48,7 +47,8 @@ class MaskedSoftmax {
   MaskedSoftmax(RuleContext& context, Node* node) : facts_(context.facts), node_(node) {}
 
   bool Propose(Patch& patch) {
-    const auto empty_row = IsOp(node_, "Where") ? MatchChosen() : MatchQuotient();
+    auto empty_row = MatchChosen();
+    if (!empty_row.has_value()) empty_row = MatchQuotient();
     if (!empty_row.has_value() || !IsOneOrZero(mask_, facts_)) return false;
     const DataType type = facts_.TypeOf(scores_);
     if (!IsFloatingPoint(type) || SoftmaxAxis(*softmax_, facts_) != -1) return false;
@@ -99,16 +99,15 @@ class MaskedSoftmax {
 
   // A product with the mask before the Softmax, as AllenNLP has, leaves the scores that count.
   void DropMaskOfScores() {
-    const Node* product = scores_->producer();
-    if (IsOp(product, "Mul") && product->input(1) == mask_) scores_ = product->input(0);
+    Value* plain = nullptr;
+    MatchedNodes product;
+    if (Op("Mul", {Is(&plain), Same(&mask_)}).Match(scores_, facts_, product)) scores_ = plain;
   }
 
   // The mask as bools: those that it was cast from, behind the same views, if there are any.
   Value* AsBool(Value* mask, Patch& patch) {
+    if (Value* condition = ConditionOf(mask, facts_)) return condition;
     const Node* node = mask->producer();
-    if (IsOp(node, "Cast") && facts_.TypeOf(node->input(0)) == DataType::kBool) {
-      return node->input(0);
-    }
     if (node == nullptr || !MovesElements(*node)) {
       return patch.Cast(mask, DataType::kBool);
     }

@@ -112,10 +112,10 @@ std::optional<HeadView> FurthestUp(const Node& node, size_t operand, SharedHeads
   return std::nullopt;
 }
 
-using Operands = std::array<std::optional<HeadView>, 3>;
+using HeadViews = std::array<std::optional<HeadView>, 3>;
 
-Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
-  Operands furthest;
+HeadViews FurthestUp(const Node& node, bool widening, Facts& facts) {
+  HeadViews furthest;
   const auto find = [&](SharedHeads shared) {
     for (size_t i = 0; i < furthest.size(); ++i) {
       furthest[i] = FurthestUp(node, i, shared, widening, facts);
@@ -130,7 +130,7 @@ Operands FurthestUp(const Node& node, bool widening, Facts& facts) {
 }
 
 // True if the attention reads every element of each value that is to be widened.
-bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts) {
+bool WidensNothingElse(const Node& node, const HeadViews& operands, Facts& facts) {
   for (const auto& operand : operands) {
     if (!operand.has_value() || facts.TypeOf(operand->value) == facts.TypeOf(node.input(0))) {
       continue;
@@ -151,7 +151,7 @@ bool WidensNothingElse(const Node& node, const Operands& operands, Facts& facts)
 
 // True if samples and heads that the attention has now are lost where it reads its operands further
 // up: if all of them are repeated only below.
-bool LosesAxes(const Node& node, const Operands& furthest) {
+bool LosesAxes(const Node& node, const HeadViews& furthest) {
   std::string now;
   std::string then;
   for (size_t i = 0; i < furthest.size(); ++i) {
@@ -174,7 +174,7 @@ bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   std::vector<Value*> inputs = node->inputs();
   AttributeMap attributes = node->attributes();
   double scale = AttributeOr(*node, "scale", 1.0F);
-  Operands furthest = FurthestUp(*node, true, facts);
+  HeadViews furthest = FurthestUp(*node, true, facts);
   if (!WidensNothingElse(*node, furthest, facts)) furthest = FurthestUp(*node, false, facts);
   if (LosesAxes(*node, furthest)) return false;
   bool changed = false;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "ops/interface/registry.h"

@@ -73,7 +73,7 @@ class SumWalk {
     // Both operands of a sum are tried, so the number of visits must be limited.
     if (node == nullptr || steps == 0 || --visits_left_ < 0) return std::nullopt;
     if (MovesElements(*node)) return Moved(*node, *value, steps);
-    if (IsOp(node, "Add") || IsOp(node, "Sub")) return Added(*node, *dims, steps);
+    if (!SumsOf(node).empty()) return Added(*node, *dims, steps);
     return IsOp(node, "Where") ? Masked(*node, *dims, steps) : std::nullopt;
   }
 
@@ -94,12 +94,12 @@ class SumWalk {
   }
 
   std::optional<RegionSum> Added(const Node& node, const std::vector<SymInt>& dims, int steps) {
-    const bool subtracts = node.op_type() == "Sub";
-    for (const int side : {0, 1}) {
-      if (side == 1 && subtracts) continue;
-      auto sum = Find(node.input(side), steps - 1);
+    const Readings sums = SumsOf(&node);
+    for (const auto& [value, term] : sums) {
+      auto sum = Find(value, steps - 1);
       if (!sum.has_value() || sum->view.Dims() != dims) continue;
-      sum->terms.push_back({node.input(1 - side), subtracts, sum->of_part});
+      // A difference has one reading.
+      sum->terms.push_back({term, sums.size() == 1, sum->of_part});
       return sum;
     }
     return std::nullopt;

@@ -56,9 +56,7 @@ bool IsPerColumn(const Value* factor, const std::vector<SymInt>& of, Facts& fact
 // True if the factor is a bool cast to numbers, or constant: it may be a mask of keys.
 bool MayBeMask(Value* factor, Facts& facts) {
   const Value* source = Trace(factor, facts).back().base;
-  const Node* cast = source->producer();
-  return source->is_constant() ||
-         (IsOp(cast, "Cast") && facts.TypeOf(cast->input(0)) == DataType::kBool);
+  return source->is_constant() || ConditionOf(source, facts) != nullptr;
 }
 
 // The product of these operands in place of the found one, with what follows it on the way.
@@ -113,8 +111,8 @@ Value* AsColumn(Value* factor, int rank, Patch& patch) {
 bool AreProbabilities(const Value* value, int steps = 3) {
   const Node* node = value->producer();
   if (IsOp(node, "Softmax")) return true;
-  return steps > 0 && absl::c_any_of(ScalingsOf(node), [&](const Scaling& scaling) {
-           return AreProbabilities(scaling.scaled, steps - 1);
+  return steps > 0 && absl::c_any_of(ScalingsOf(node), [&](const Operands& scaling) {
+           return AreProbabilities(scaling.first, steps - 1);
          });
 }
 

@@ -66,6 +66,21 @@ class Ordinary {
   int left_ = 32;
 };
 
+// LeastOf, which looks at `left` more nodes.
+std::optional<double> LeastOf(const Value* value, Facts& facts, int& left) {
+  if (--left < 0) return std::nullopt;
+  if (const auto number = UniformOf(value)) return number;
+  const Node* node = value->producer();
+  if (IsOp(node, "Where")) {
+    const auto chosen = LeastOf(node->input(1), facts, left);
+    const auto other = LeastOf(node->input(2), facts, left);
+    if (!chosen.has_value() || !other.has_value()) return std::nullopt;
+    return std::min(*chosen, *other);
+  }
+  if (node != nullptr && MovesElements(*node)) return LeastOf(node->input(0), facts, left);
+  return IsOrdinary(value, facts) ? std::optional(-kLargeScore) : std::nullopt;
+}
+
 }  // namespace
 
 bool IsMaskValue(double number) { return number < std::numeric_limits<double>::infinity(); }
@@ -76,6 +91,11 @@ bool IsOrdinary(const Value* value, Facts& facts, double large) {
   return Ordinary(large, facts).Holds(value);
 }
 
+std::optional<double> LeastOf(const Value* value, Facts& facts) {
+  int left = 32;
+  return LeastOf(value, facts, left);
+}
+
 bool IsOneOrZero(const Value* value, Facts& facts) {
   constexpr int64_t kMaxElements = 1 << 24;
   const Node* node = value->producer();
@@ -84,7 +104,7 @@ bool IsOneOrZero(const Value* value, Facts& facts) {
     value = node->input(0);
     node = value->producer();
   }
-  if (IsOp(node, "Cast")) return facts.TypeOf(node->input(0)) == DataType::kBool;
+  if (ConditionOf(value, facts) != nullptr) return true;
   const auto is_either = [](double x) { return x == 0 || x == 1; };
   if (const auto number = UniformOf(value)) return is_either(*number);
   if (!value->is_constant() || value->constant()->num_elements() > kMaxElements) return false;
@@ -145,8 +165,8 @@ bool AddsMaskValue(Scores& scores, const Value* term, double sign) {
   const bool masked = scores.masks.size() == 1 && scores.masks[0].is_number;
   if (!masked || scores.biases_last || product == nullptr) return false;
   const Value* inverse = ScaledOperand(*product, number);
-  const Node* difference = inverse == nullptr ? nullptr : inverse->producer();
-  if (!IsOp(difference, "Sub") || UniformOf(difference->input(0)) != 1.0 ||
+  const Node* difference = ProducerOf(inverse, "Sub");
+  if (difference == nullptr || UniformOf(difference->input(0)) != 1.0 ||
       difference->input(1) != scores.masks[0].operand.value) {
     return false;
   }

@@ -34,6 +34,9 @@ inline constexpr double kLargeScore = 1e3;
 // scores are themselves. False for what is given to the model.
 bool IsOrdinary(const Value* value, Facts& facts, double large = kLargeScore);
 
+// The least that an element may be, where all are chosen among numbers or are scores themselves.
+std::optional<double> LeastOf(const Value* value, Facts& facts);
+
 // True if all elements are 1 or 0.
 bool IsOneOrZero(const Value* value, Facts& facts);
 

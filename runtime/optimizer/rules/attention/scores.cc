@@ -47,9 +47,8 @@ class ScoreWalk {
     if (steps == 0 || --visits_left_ < 0)
       return No(absl::StrCat("too much stands before ", node->description()));
     if (ops::TraitsOf(*node).rearranges) return Rearranged(node, *dims, steps);
-    const auto* step = absl::c_find_if(
-        kSteps, [&](const auto& entry) { return entry.first == node->qualified_op_type(); });
-    if (step == std::end(kSteps)) return Between(*node);
+    const auto* step = EntryOf(kSteps, node);
+    if (step == nullptr) return Between(*node);
     Result scores = (this->*step->second)(node, *dims, steps);
     // A number of several axes gives them to the scores that it scales.
     const bool has_axes = !scores.has_value() || scores->view.rank() == std::ssize(*dims);
@@ -116,10 +115,9 @@ class ScoreWalk {
 
   // Scores plus a bias; the scores are the operand that leads to a product.
   Result Sum(Node* node, const std::vector<SymInt>& dims, int steps) {
-    for (const int side : {0, 1}) {
-      Value* bias = node->input(1 - side);
-      if (!Fills(node->input(side), dims)) continue;
-      Result scores = Find(node->input(side), steps - 1);
+    for (const auto& [value, bias] : ReadingsOf(node)) {
+      if (!Fills(value, dims)) continue;
+      Result scores = Find(value, steps - 1);
       if (!scores.has_value()) continue;
       if (AddsMaskValue(*scores, bias, 1)) return Pass(node, std::move(scores));
       if (!TakesBias(*scores, *node, why_)) return std::nullopt;
@@ -194,11 +192,10 @@ class ScoreWalk {
   }
 
   Result Floored(Node* node, const std::vector<SymInt>& dims, int steps) {
-    if (node->inputs().size() != 2) return Between(*node);
-    for (const int side : {0, 1}) {
-      const auto floor = UniformOf(node->input(1 - side));
-      if (!Absorbs(floor.value_or(0)) || !Fills(node->input(side), dims)) continue;
-      return Through(node, node->input(side), steps,
+    for (const auto& [value, number] : ReadingsOf(node)) {
+      const auto floor = UniformOf(number);
+      if (!Absorbs(floor.value_or(0)) || !Fills(value, dims)) continue;
+      return Through(node, value, steps,
                      [&](Scores& scores) { return FloorScores(scores, *floor); });
     }
     return Between(*node);

@@ -26,7 +26,6 @@
 //         |                                   |
 //      Softmax                             Softmax
 
-#include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
@@ -52,13 +51,13 @@ bool ChooseByMask(RuleContext& context, Node* node, Patch& patch) {
 
 // The number that is added to `x` to give `sum`; nullopt if `sum` is something else.
 std::optional<double> NumberAdded(const Value* sum, const Value* x) {
-  const Node* node = sum->producer();
-  if (IsOp(node, "Sub") && node->input(0) == x) {
-    const auto number = ScalarOf(node->input(1));
-    return number.has_value() ? std::optional(-*number) : std::nullopt;
+  const Readings sums = SumsOf(sum->producer());
+  for (const auto& [value, added] : sums) {
+    const auto number = value == x ? ScalarOf(added) : std::nullopt;
+    // A difference has one reading.
+    if (number.has_value()) return sums.size() == 1 ? -*number : *number;
   }
-  const bool adds = IsOp(node, "Add") && (node->input(0) == x || node->input(1) == x);
-  return adds ? ScalarOf(OtherOperand(*node, x)) : std::nullopt;
+  return std::nullopt;
 }
 
 bool AddByMask(RuleContext& context, Node* where, Patch& patch) {

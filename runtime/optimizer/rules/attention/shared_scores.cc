@@ -19,11 +19,12 @@ bool AreFew(const Scores& scores) {
 // The Softmax at the end of a chain of values with one reader each; null if there is none.
 Node* SoftmaxBehind(Node* node) {
   constexpr int kMaxSteps = 12;
-  for (int step = 0; step < kMaxSteps && !IsOp(node, "Softmax"); ++step) {
+  for (int step = 0; step <= kMaxSteps; ++step) {
+    if (IsOp(node, "Softmax")) return node;
     if (node->outputs().size() != 1 || node->output(0)->consumers().size() != 1) return nullptr;
     node = node->output(0)->consumers()[0];
   }
-  return IsOp(node, "Softmax") ? node : nullptr;
+  return nullptr;
 }
 
 }  // namespace

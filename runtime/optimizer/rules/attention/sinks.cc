@@ -6,8 +6,6 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "core/elements.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/pads.h"
@@ -23,31 +21,12 @@ bool HasOneColumn(const Value* value, Facts& facts) {
   return dims != nullptr && dims->size() >= 2 && dims->back().is_constant(1);
 }
 
-// The least that an element may be, where all are chosen among numbers or are scores themselves.
-// Looks at `left` more nodes.
-std::optional<double> LeastOf(const Value* value, Facts& facts, int& left) {
-  if (--left < 0) return std::nullopt;
-  if (const auto number = UniformOf(value)) return number;
-  const Node* node = value->producer();
-  if (IsOp(node, "Where")) {
-    const auto chosen = LeastOf(node->input(1), facts, left);
-    const auto other = LeastOf(node->input(2), facts, left);
-    if (!chosen.has_value() || !other.has_value()) return std::nullopt;
-    return std::min(*chosen, *other);
-  }
-  if (node != nullptr && ops::TraitsOf(*node).moves_elements) {
-    return LeastOf(node->input(0), facts, left);
-  }
-  return IsOrdinary(value, facts) ? std::optional(-kLargeScore) : std::nullopt;
-}
-
 // The least that a score may be, as far as masks and biases tell; minus infinity if they do not.
 float LeastScore(const Scores& scores, Facts& facts) {
   double least = scores.masks.empty() ? 0 : scores.mask_value;
   for (const ScoreBias& bias : scores.biases) {
-    int left = 32;
     const auto lowest =
-        bias.mask_value.has_value() ? bias.mask_value : LeastOf(bias.operand.value, facts, left);
+        bias.mask_value.has_value() ? bias.mask_value : LeastOf(bias.operand.value, facts);
     if (!lowest.has_value()) return -INFINITY;
     least += std::min(*lowest * bias.factor, 0.0);
   }
@@ -106,16 +85,19 @@ std::optional<Sinks> OfPad(Node* pad, Facts& facts) {
   return Sinks{.scores = pad->input(0), .number = *number, .first = first, .nodes = {pad}};
 }
 
+std::optional<Sinks> OfCast(Node* cast, Facts& facts) {
+  auto sinks = FindSinks(cast->input(0), facts);
+  if (sinks.has_value()) sinks->nodes.insert(sinks->nodes.begin(), cast);
+  return sinks;
+}
+
 }  // namespace
 
 std::optional<Sinks> FindSinks(Value* value, Facts& facts) {
-  Node* node = value->producer();
-  if (IsOp(node, "Concat")) return OfConcat(node, facts);
-  if (IsOp(node, "Pad")) return OfPad(node, facts);
-  if (!IsOp(node, "Cast")) return std::nullopt;
-  auto sinks = FindSinks(node->input(0), facts);
-  if (sinks.has_value()) sinks->nodes.insert(sinks->nodes.begin(), node);
-  return sinks;
+  static constexpr std::pair<absl::string_view, std::optional<Sinks> (*)(Node*, Facts&)> kForms[] =
+      {{"Concat", OfConcat}, {"Pad", OfPad}, {"Cast", OfCast}};
+  const auto* form = EntryOf(kForms, value->producer());
+  return form == nullptr ? std::nullopt : form->second(value->producer(), facts);
 }
 
 Value* WithoutSinks(Value* probabilities, const Sinks& sinks, Facts& facts,

@@ -74,17 +74,14 @@ Value* SoftmaxInPlace(Node* root, const MatchedNodes& nodes, Value* x, int64_t a
 }
 
 bool ProposeOfLogarithm(RuleContext& context, Node* exp, Patch& patch) {
-  MatchedNodes nodes = {exp, exp->input(0)->producer()};
+  MatchedNodes nodes;
   std::optional<int64_t> axis = -1;
   Value* x = nullptr;
-  if (IsOp(nodes[1], "LogSoftmax")) {
-    x = nodes[1]->input(0);
-    axis = SoftmaxAxis(*nodes[1], context.facts);
-  } else {
-    nodes.clear();
-    const Pattern power = Op("Exp", {Op("Sub", {Is(&x), LogSumExp(&x, &*axis)})});
-    if (!power.Match(exp->output(0), context.facts, nodes)) return false;
-  }
+  Node* logarithm = nullptr;
+  const Pattern power = Op("Exp", {OneOf({Op("LogSoftmax", {Is(&x)}, &logarithm),
+                                          Op("Sub", {Is(&x), LogSumExp(&x, &*axis)})})});
+  if (!power.Match(exp->output(0), context.facts, nodes)) return false;
+  if (logarithm != nullptr) axis = SoftmaxAxis(*logarithm, context.facts);
   if (!axis.has_value()) return false;
   Value* softmax = SoftmaxInPlace(exp, nodes, x, *axis, patch);
   if (softmax == nullptr) return false;
@@ -136,7 +133,8 @@ bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   };
   const bool behind = !by_sum(exponential);
   if (behind && (!by_sum(weighted) || axis != -1 || facts.RankOf(values) < 2)) {
-    if (IsOp(node, "Div")) ReportOtherSums(context, *node);
+    // A quotient has one reading.
+    if (ScalingsOf(node).size() == 1) ReportOtherSums(context, *node);
     return false;
   }
   Value* x = Unshifted(shifted, axis, facts, nodes);

@@ -55,10 +55,10 @@ class SoftmaxWithSink {
   // Matches a positive number c added to the exponentials of x itself: the sink is log(c).
   bool MatchUnshifted(const Value* own) {
     const auto number = UniformOf(own);
-    const Node* exp = exponential_->producer();
-    if (!number.has_value() || !(*number > 0) || !IsOp(exp, "Exp")) return false;
-    const Node* inner = exp->input(0)->producer();
-    if (IsOp(inner, "Sub") && FindReduction(inner->input(1), "ReduceMax", facts_)) return false;
+    if (!number.has_value() || !(*number > 0)) return false;
+    const Node* exp = ProducerOf(exponential_, "Exp");
+    const Node* inner = exp == nullptr ? nullptr : ProducerOf(exp->input(0), "Sub");
+    if (inner != nullptr && FindReduction(inner->input(1), "ReduceMax", facts_)) return false;
     number_ = std::log(*number);
     return std::isfinite(number_) && Op("Exp", {Is(&x_)}).Match(exponential_, facts_, nodes_);
   }

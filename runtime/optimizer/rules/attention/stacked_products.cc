@@ -20,12 +20,12 @@
 
 #include <cstdint>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/product_search.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
@@ -105,11 +105,9 @@ Value* StackedOperands(const StackedProducts& parts, int side, int axis, bool ad
 }
 
 // True if the Softmax is behind the products, or the products read its probabilities.
-bool BelongToAttention(const Node& concat, const StackedProducts& parts, Facts& facts) {
+bool BelongToAttention(const Node& concat, const StackedProducts& parts) {
   if (LeadsToSoftmax(*concat.output(0))) return true;
-  return absl::c_any_of(Trace(parts.products[0]->input(0), facts), [](const Traced& traced) {
-    return IsOp(traced.base->producer(), "Softmax");
-  });
+  return ComesFromSoftmax(parts.products[0]->input(0));
 }
 
 // Moves the axis of the parts, which stands before the matrices of `product`, to where the Concat
@@ -129,7 +127,7 @@ Value* AsConcatenated(Value* product, const Node& concat, const StackedProducts&
 bool JoinParts(RuleContext& context, Node* concat, Patch& patch) {
   Facts& facts = context.facts;
   const auto parts = ProductsOf(*concat, context);
-  if (!parts.has_value() || !BelongToAttention(*concat, *parts, facts)) return false;
+  if (!parts.has_value() || !BelongToAttention(*concat, *parts)) return false;
   const bool along = AlongStack(*parts, facts);
   const int rank = facts.RankOf(parts->products[0]->output(0));
   const int axis = along ? parts->axis : rank - 2;

@@ -7,6 +7,7 @@
 #include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
+#include "optimizer/rewrite/reshape.h"
 
 namespace attnrun::opt {
 namespace {
@@ -65,7 +66,7 @@ Value* Repeated(const Source& source, Value* value, Patch& patch) {
 }
 
 bool IsMatMulOfComputed(const Node& node) {
-  return IsOp(&node, "MatMul") && !node.input(0)->is_constant() && !node.input(1)->is_constant();
+  return IsMatMulOfHeads(node) && !node.input(1)->is_constant();
 }
 
 bool IsMatMulOfHeads(const Node& node) {
@@ -86,6 +87,37 @@ bool LeadsToSoftmax(const Value& scores) {
     value = node->output(0);
   }
   return false;
+}
+
+std::vector<ViewAxis> BatchAxes(const View& matrices) {
+  return {matrices.axes().begin(), matrices.axes().end() - 2};
+}
+
+Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<Value* const> like,
+                   Patch& patch) {
+  if (absl::c_linear_search(parts, nullptr)) return nullptr;
+  if (parts.size() == 1) return parts[0];
+  const int axis = patch.facts().RankOf(parts[0]) - from_last;
+  if (axis < 0) return nullptr;
+  std::vector<SymInt> common(axis + from_last, SymInt(1));
+  for (const Value* part : parts) {
+    const std::vector<SymInt>* dims = patch.facts().DimsOf(part);
+    if (dims == nullptr || dims->size() != common.size()) return nullptr;
+    for (size_t i = 0; i < common.size(); ++i) {
+      if (!(*dims)[i].is_constant(1)) common[i] = (*dims)[i];
+    }
+  }
+  // A part keeps its own extent along the axis.
+  common[axis] = SymInt(1);
+  std::vector<Value*> even;
+  for (Value* part : parts) {
+    std::vector<SymInt> dims = *patch.facts().DimsOf(part);
+    dims[axis] = SymInt(1);
+    Value* shape = dims == common ? nullptr : ShapeOperand(patch, common, like);
+    if (dims != common && shape == nullptr) return nullptr;
+    even.push_back(shape == nullptr ? part : patch.Op("Expand", {part, shape}));
+  }
+  return patch.Op("Concat", even, {{"axis", int64_t{axis}}});
 }
 
 }  // namespace attnrun::opt

@@ -47,6 +47,15 @@ bool IsMatMulOfHeads(const Node& node);
 // accepts.
 bool LeadsToSoftmax(const Value& scores);
 
+// The axes of a product's operand or result before its rows and columns.
+std::vector<ViewAxis> BatchAxes(const View& matrices);
+
+// Values of one rank, concatenated along an axis of theirs, counted from the last as 1. They
+// broadcast to each other along all others. Extents that are not numbers are read off `like`. Null
+// if one of them is null or if the extents are not known.
+Value* JoinedParts(const std::vector<Value*>& parts, int from_last, absl::Span<Value* const> like,
+                   Patch& patch);
+
 }  // namespace attnrun::opt
 
 #endif  // ATTNRUN_OPTIMIZER_RULES_ATTENTION_WAYS_H_

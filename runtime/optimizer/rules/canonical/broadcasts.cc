@@ -28,6 +28,7 @@
 #include "optimizer/analysis/broadcasting.h"
 #include "optimizer/analysis/conditions.h"
 #include "optimizer/analysis/node_queries.h"
+#include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
@@ -43,12 +44,6 @@ std::optional<std::vector<SymInt>> ResultWith(const std::vector<Value*>& inputs,
   return result;
 }
 
-// True for a condition as numbers, 1 and 0.
-bool IsCondition(const Value* value, Facts& facts) {
-  const Node* const cast = ProducerOf(value, "Cast");
-  return cast != nullptr && facts.TypeOf(cast->input(0)) == DataType::kBool;
-}
-
 // The number that all elements equal in every run; covers views, conditions cast to numbers, a
 // Where whose condition is known, and zeros where a condition holds, as tf2onnx writes its Select.
 std::optional<double> NumberOf(Value* value, Facts& facts) {
@@ -57,13 +52,11 @@ std::optional<double> NumberOf(Value* value, Facts& facts) {
     const auto condition = KnownCondition(node->input(0), facts);
     return condition.has_value() ? UniformOf(node->input(*condition ? 1 : 2)) : std::nullopt;
   }
-  if (IsOp(node, "Mul")) {
-    for (const auto& [condition, number] : ScalingsOf(node)) {
-      if (IsCondition(condition, facts) && UniformOf(number) == 0.0) return 0;
-    }
+  for (const auto& [condition, number] : ScalingsOf(ProducerOf(value, "Mul"))) {
+    if (ConditionOf(condition, facts) != nullptr && UniformOf(number) == 0.0) return 0;
   }
-  if (IsCondition(value, facts)) {
-    const auto condition = KnownCondition(node->input(0), facts);
+  if (Value* cast = ConditionOf(value, facts)) {
+    const auto condition = KnownCondition(cast, facts);
     return condition.has_value() ? std::optional<double>(*condition ? 1 : 0) : std::nullopt;
   }
   return UniformOf(value);
@@ -110,7 +103,8 @@ bool DropAt(Facts& facts, Node* node, Patch& patch) {
 }
 
 // Rewrites a GatherElements along the last axis by indices that were expanded to TakeAlongAxis.
-bool TakeAlongAxis(Facts& facts, Node* node, Patch& patch) {
+bool TakeAlongAxis(RuleContext& context, Node* node, Patch& patch) {
+  Facts& facts = context.facts;
   const std::vector<SymInt>* data = facts.DimsOf(node->input(0));
   const std::vector<SymInt>* indices = facts.DimsOf(node->input(1));
   if (data == nullptr || indices == nullptr || data->empty() || indices->empty()) return false;
@@ -159,10 +153,10 @@ bool ExpandLater(Node* node, Patch& patch) {
 }
 
 // Rewrites an Expand of a number to a ConstantOfShape.
-bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
-  if (!IsOp(expand, "Expand") || expand->input(1)->is_constant()) return false;
+bool FillByConstant(RuleContext& context, Node* expand, Patch& patch) {
+  if (expand->input(1)->is_constant()) return false;
   Value* number = expand->input(0);
-  const auto rank = facts.Extent(expand->input(1), 0);
+  const auto rank = context.facts.Extent(expand->input(1), 0);
   if (!ScalarOf(number).has_value() || number->constant()->rank() > rank.value_or(-1)) return false;
   auto value = number->constant()->Reshaped({1});
   if (!value.ok()) return false;
@@ -171,10 +165,9 @@ bool FillByConstant(Facts& facts, Node* expand, Patch& patch) {
 }
 
 // Rewrites a Tile of axes of extent 1 to an Expand.
-bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
-  if (!IsOp(tile, "Tile")) return false;
-  const auto repeats = KnownInts(tile->input(1), facts);
-  const std::vector<SymInt>* dims = facts.DimsOf(tile->input(0));
+bool ExpandTiled(RuleContext& context, Node* tile, Patch& patch) {
+  const auto repeats = KnownInts(tile->input(1), context.facts);
+  const std::vector<SymInt>* dims = context.facts.DimsOf(tile->input(0));
   if (!repeats.has_value() || dims == nullptr || dims->size() != repeats->size()) return false;
   for (size_t i = 0; i < repeats->size(); ++i) {
     if ((*repeats)[i] != 1 && !(*dims)[i].is_constant(1)) return false;
@@ -183,10 +176,7 @@ bool ExpandTiled(Facts& facts, Node* tile, Patch& patch) {
 }
 
 bool DropBroadcasts(RuleContext& context, Node* node, Patch& patch) {
-  Facts& facts = context.facts;
-  if (IsOp(node, "GatherElements")) return TakeAlongAxis(facts, node, patch);
-  return FillByConstant(facts, node, patch) || ExpandTiled(facts, node, patch) ||
-         (ops::TraitsOf(*node).broadcasts && DropAt(facts, node, patch)) ||
+  return (ops::TraitsOf(*node).broadcasts && DropAt(context.facts, node, patch)) ||
          ExpandLater(node, patch);
 }
 
@@ -196,6 +186,9 @@ extern const Rule kBroadcasts = {
     .name = "broadcasts",
     .summary = "An operator that broadcasts reads its operand before it was expanded",
     .propose = DropBroadcasts,
+    .starts = {{{"GatherElements", TakeAlongAxis},
+                {"Expand", FillByConstant},
+                {"Tile", ExpandTiled}}},
     .aliases = {"take_along_axis"}};
 
 }  // namespace attnrun::opt

@@ -14,7 +14,6 @@
 //   Cast(Floor(Div(Cast(a, float), b)), int)  ->  attnrun.FloorDiv(a, b)
 
 #include <cmath>
-#include <vector>
 
 #include "core/elements.h"
 #include "optimizer/analysis/node_queries.h"

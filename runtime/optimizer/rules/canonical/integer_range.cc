@@ -54,18 +54,19 @@ bool CountInIntegers(RuleContext& context, Node* node, Patch& patch) {
 }
 
 bool ChooseInIntegers(RuleContext& context, Node* cast, Patch& patch) {
+  // Max and Min.
   const Node* const chosen = cast->input(0)->producer();
   const DataType type = context.facts.TypeOf(cast->output(0));
-  if (!IsOp(chosen, "Max") && !IsOp(chosen, "Min")) return false;
+  if (chosen == nullptr || !ops::TraitsOf(*chosen).nearly_commutes) return false;
   const DataType wide = context.facts.TypeOf(cast->input(0));
   if (wide != DataType::kFloat && wide != DataType::kDouble) return false;
-  if (!IsWideInteger(type) || chosen->inputs().size() != 2) return false;
-  for (const int side : {0, 1}) {
-    const Node* const floats = ProducerOf(chosen->input(side), "Cast");
+  if (!IsWideInteger(type)) return false;
+  for (const auto& [value, other] : ReadingsOf(chosen)) {
+    const Node* const floats = ProducerOf(value, "Cast");
     if (floats == nullptr || context.facts.TypeOf(floats->input(0)) != type) continue;
     // A bound is not counted from, so it may be larger than 2^24.
     constexpr double kLargest = std::numeric_limits<int32_t>::max();
-    Value* const bound = AsIntegers(chosen->input(1 - side), kLargest, type, patch);
+    Value* const bound = AsIntegers(other, kLargest, type, patch);
     if (bound == nullptr) continue;
     return patch.Substitute(cast, chosen->op_type(), {floats->input(0), bound});
   }

@@ -12,6 +12,7 @@
 // question if a Softmax is infinite, which nan_to_num asks.
 
 #include "optimizer/analysis/conditions.h"
+#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {
@@ -33,9 +34,9 @@ bool Choose(RuleContext& context, Node* node, Patch& patch) {
 // Decides an operator on two conditions that is the other one where one of them is `neutral`.
 template <bool neutral>
 bool DropNeutral(RuleContext& context, Node* node, Patch& patch) {
-  for (const int side : {0, 1}) {
-    if (KnownCondition(node->input(side), context.facts) != neutral) continue;
-    return ReplaceBy(node->input(1 - side), context.facts, node, patch);
+  for (const auto& [condition, other] : ReadingsOf(node)) {
+    if (KnownCondition(condition, context.facts) != neutral) continue;
+    return ReplaceBy(other, context.facts, node, patch);
   }
   return false;
 }

@@ -5,7 +5,6 @@
 //
 //   Cast(CumSum(Cast(x: int32, int64), axis), int32)  ->  CumSum(x, axis)
 
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/pattern.h"
 #include "optimizer/rewrite/rule.h"
 

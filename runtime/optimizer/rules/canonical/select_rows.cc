@@ -76,16 +76,14 @@ Value* RowsOf(Value* matrix, Facts& facts) {
 
 bool FromFlatRows(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
-  const Node* add = ProducerOf(node->input(1), "Add");
-  if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || add == nullptr) return false;
-  if (facts.RankOf(add->output(0)) != 1) return false;
+  if (AttributeOr<int64_t>(*node, "axis", 0) != 0 || facts.RankOf(node->input(1)) != 1)
+    return false;
   Value* rows = RowsOf(node->input(0), facts);
   if (rows == nullptr) return false;
   const std::vector<SymInt> dims = *facts.DimsOf(rows);
-  for (const int side : {0, 1}) {
-    Value* index = add->input(side);
+  for (const auto& [index, first] : ReadingsOf(ProducerOf(node->input(1), "Add"))) {
     if (facts.RankOf(index) != 1 || !IsPlaceIn(index, dims[1], facts)) continue;
-    if (!Counts(add->input(1 - side), dims[0], dims[1], facts)) continue;
+    if (!Counts(first, dims[0], dims[1], facts)) continue;
     Value* column = patch.Op("Unsqueeze", {index, patch.Ints({-1})});
     return patch.Substitute(node, "GatherND", {rows, column}, {{"batch_dims", int64_t{1}}});
   }

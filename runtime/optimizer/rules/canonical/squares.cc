@@ -4,7 +4,6 @@
 //
 //   Pow(x, 2)  ->  Mul(x, x)
 
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
 namespace attnrun::opt {

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rewrite/rule.h"
 
@@ -56,14 +55,8 @@ std::optional<double> NeutralNumber(const std::string& op) {
 // The operand x of x + 0, x - 0, x * 1, x / 1, Max(x, -inf) or Min(x, inf).
 Value* NeutralOperand(const Node& node, Facts& facts) {
   const auto neutral = NeutralNumber(node.op_type());
-  if (!neutral.has_value() || node.inputs().size() != 2) return nullptr;
-  // Bounds may stand on either side.
-  const bool commutes = ops::TraitsOf(node).commutes || std::isinf(*neutral);
-  for (const int side : {1, 0}) {
-    if (side == 0 && !commutes) break;
-    const Value* constant = node.input(side);
-    Value* other = node.input(1 - side);
-    if (ScalarOf(constant) != neutral) continue;
+  for (const auto& [other, constant] : ReadingsOf(&node)) {
+    if (!neutral.has_value() || ScalarOf(constant) != neutral) continue;
     if (facts.RankOf(other) >= constant->constant()->rank()) return other;
   }
   return nullptr;

@@ -12,7 +12,6 @@
 #include "core/hash_map.h"
 #include "core/status.h"
 #include "ops/interface/registry.h"
-#include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/positions.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/patch.h"

@@ -57,25 +57,22 @@ std::optional<ChannelMap> ReadNormalization(const Node& node, int64_t channels) 
   return map;
 }
 
-// A sum, difference, product or quotient of x, input `side`, and a constant.
-std::optional<ChannelMap> ReadArithmetic(const Node& node, int side, int64_t channels,
-                                         Facts& facts) {
-  Value* x = node.input(side);
-  // An x of one channel would broadcast.
-  if (facts.RankOf(x) < 2 || facts.Extent(x, 1) != channels) return std::nullopt;
-  std::vector<double> numbers = PerChannel(node.input(1 - side), channels, facts.RankOf(x));
-  if (numbers.empty()) return std::nullopt;
-  const std::string& op = node.op_type();
-  const bool inverts = op == "Sub" || op == "Div";
-  if (inverts && side == 1) return std::nullopt;
-  for (double& number : numbers) {
-    if (op == "Sub") number = -number;
-    if (op == "Div") number = 1 / number;
+// The maps of a node with these readings as x and a constant: a sum or difference if `shifts`, else
+// a product or quotient.
+void AddArithmetic(const Readings& readings, bool shifts, int64_t channels, Facts& facts,
+                   std::vector<ChannelMap>& maps) {
+  for (const auto& [x, constant] : readings) {
+    // An x of one channel would broadcast.
+    if (facts.RankOf(x) < 2 || facts.Extent(x, 1) != channels) continue;
+    std::vector<double> numbers = PerChannel(constant, channels, facts.RankOf(x));
+    if (numbers.empty()) continue;
+    for (double& number : numbers) {
+      if (readings.size() == 1) number = shifts ? -number : 1 / number;
+    }
+    std::vector<double> others(channels, shifts ? 1 : 0);
+    if (shifts) numbers.swap(others);
+    maps.push_back({x, std::move(numbers), std::move(others)});
   }
-  if (op == "Add" || op == "Sub") {
-    return ChannelMap{x, std::vector<double>(channels, 1), std::move(numbers)};
-  }
-  return ChannelMap{x, std::move(numbers), std::vector<double>(channels, 0)};
 }
 
 }  // namespace
@@ -90,14 +87,10 @@ bool ChannelMap::only_shifts() const {
 
 std::vector<ChannelMap> ChannelMapsOf(const Node* node, int64_t channels, Facts& facts) {
   std::vector<ChannelMap> maps;
-  const auto add = [&](std::optional<ChannelMap> map) {
-    if (map.has_value()) maps.push_back(*std::move(map));
-  };
-  if (IsOp(node, "BatchNormalization")) add(ReadNormalization(*node, channels));
-  const bool arithmetic =
-      IsOp(node, "Add") || IsOp(node, "Sub") || IsOp(node, "Mul") || IsOp(node, "Div");
-  if (!arithmetic) return maps;
-  for (const int side : {0, 1}) add(ReadArithmetic(*node, side, channels, facts));
+  auto norm = IsOp(node, "BatchNormalization") ? ReadNormalization(*node, channels) : std::nullopt;
+  if (norm.has_value()) maps.push_back(*std::move(norm));
+  AddArithmetic(SumsOf(node), /*shifts=*/true, channels, facts, maps);
+  AddArithmetic(ScalingsOf(node), /*shifts=*/false, channels, facts, maps);
   return maps;
 }
 

@@ -3,7 +3,6 @@
 #define ATTNRUN_OPTIMIZER_RULES_CONVOLUTION_CHANNEL_MAP_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "graph/graph.h"

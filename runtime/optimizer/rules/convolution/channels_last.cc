@@ -89,7 +89,7 @@ class LayoutChoice {
       if (found == forms_.end()) continue;
       for (const int i : found->second.form.inputs) AddValue(node->input(i));
       for (const int i : found->second.form.outputs) AddValue(node->output(i));
-      if (IsOp(node, "Conv")) AddCopies(*node, found->second.vertex);
+      AddCopies(*node, found->second.vertex);
     }
     const std::optional<std::vector<bool>> last = cut_.Solve();
     // The graph is too large to choose; it stays right as it is.
@@ -118,13 +118,15 @@ class LayoutChoice {
     return is_one ? 1 : TypicalElements(value, facts_);
   }
 
-  // The cost of a Conv in the old layout, so that one alone between others keeps it.
+  // The cost of a node in the old layout, if it is a Conv, so that one alone between others keeps
+  // it.
   void AddCopies(const Node& conv, int vertex) {
-    const int64_t output = TypicalElements(conv.output(0), facts_);
     const auto parts = ConvParts::Of(conv, facts_);
+    if (!parts.has_value()) return;
+    const int64_t output = TypicalElements(conv.output(0), facts_);
     // A pointwise one is a product in either layout, but ends with an activation in one.
-    const bool copies = parts.has_value() && !parts->IsPointwise();
-    const int64_t elements = copies ? TypicalElements(conv.input(0), facts_) + output : output / 2;
+    const int64_t elements =
+        parts->IsPointwise() ? output / 2 : TypicalElements(conv.input(0), facts_) + output;
     cut_.AddEdge(MinimumCut::kSource, vertex, elements * kElement);
   }
 

@@ -2,7 +2,6 @@
 #include "optimizer/rules/convolution/image_form.h"
 
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -270,11 +269,8 @@ Form ReshapeForm(const Node& node, Facts& facts) {
                    }};
 }
 
-struct NamedForm {
-  absl::string_view op;
-  Form (*of)(const Node& node, int rank, Facts& facts);
-};
-constexpr NamedForm kForms[] = {
+using FormOf = Form (*)(const Node& node, int rank, Facts& facts);
+constexpr std::pair<absl::string_view, FormOf> kForms[] = {
     {"Conv", ConvolutionForm}, {"BatchNormalization", NormalizationForm},
     {"Concat", OneAxisForm},   {"Split", OneAxisForm},
     {"Softmax", OneAxisForm},  {"LogSoftmax", OneAxisForm},
@@ -320,10 +316,8 @@ std::optional<ImageForm> ImageFormOf(const Node& node, Facts& facts) {
   if (rank == 3 && SuitsChannelsLast(node, facts)) return ConvolutionForm(node, rank, facts);
   if (rank != 4) return std::nullopt;
   if (traits.reduces) return ReductionForm(node, rank, facts);
-  for (const auto& [op, of] : kForms) {
-    if (op == node.op_type()) return of(node, rank, facts);
-  }
-  return std::nullopt;
+  const auto* form = EntryOf(kForms, &node);
+  return form == nullptr ? std::nullopt : form->second(node, rank, facts);
 }
 
 }  // namespace attnrun::opt

@@ -23,8 +23,8 @@ bool AddRows(RuleContext& context, Node* scatter, Patch& patch) {
   Facts& facts = context.facts;
   Value* y = scatter->input(0);
   Value* places = scatter->input(1);
-  const Node* sum = ProducerOf(SameRows(scatter->input(2), facts), "Add");
-  if (sum == nullptr || AttributeOr<std::string>(*scatter, "reduction", "none") != "none" ||
+  const Readings sums = ReadingsOf(ProducerOf(SameRows(scatter->input(2), facts), "Add"));
+  if (sums.empty() || AttributeOr<std::string>(*scatter, "reduction", "none") != "none" ||
       facts.RankOf(y) != 2 || facts.RankOf(places) != 2 || facts.Extent(places, -1) != 1) {
     return false;
   }
@@ -35,11 +35,10 @@ bool AddRows(RuleContext& context, Node* scatter, Patch& patch) {
     return false;
   }
   const std::vector<SymInt>* dims = facts.DimsOf(scatter->input(2));
-  for (const int side : {0, 1}) {
-    Value* rows = sum->input(1 - side);
+  for (const auto& [old, rows] : sums) {
     const std::vector<SymInt>* own = facts.DimsOf(rows);
     const bool whole = dims != nullptr && own != nullptr && *own == *dims;
-    if (!whole || GatheredFrom(sum->input(side), *tokens, facts) != SameRows(y, facts)) continue;
+    if (!whole || GatheredFrom(old, *tokens, facts) != SameRows(y, facts)) continue;
     return patch.Substitute(scatter, "ScatterND", {y, places, rows},
                             {{"reduction", std::string("add")}});
   }

@@ -143,7 +143,7 @@ std::optional<ExpertLayerMatch> MatchGathered(Value* value, ExpertStack& stack, 
 std::optional<ExpertLayerMatch> MatchLayer(Value* value, ExpertStack& stack, Facts& facts) {
   const int64_t stacked = stack.experts;
   value = SameRows(value, facts);
-  if (stack.is_gathered && !IsOp(value->producer(), "Add")) {
+  if (stack.is_gathered && ProducerOf(value, "Add") == nullptr) {
     return MatchGathered(value, stack, facts);
   }
   const Node* node = value->producer();
@@ -157,11 +157,10 @@ std::optional<ExpertLayerMatch> MatchLayer(Value* value, ExpertStack& stack, Fac
         product.weight.defined() && (stacked == 0 || product.weight.shape()[0] == stacked);
     return fits ? std::optional(product) : std::nullopt;
   }
-  for (const int side : {0, 1}) {
-    if (!IsOp(node, "Add")) break;
-    auto layer = MatchLayer(node->input(side), stack, facts);
+  for (const auto& [product, bias] : ReadingsOf(ProducerOf(value, "Add"))) {
+    auto layer = MatchLayer(product, stack, facts);
     if (!layer.has_value() || layer->bias.defined()) continue;
-    layer->bias = BiasOf(node->input(1 - side), *layer, stack, facts);
+    layer->bias = BiasOf(bias, *layer, stack, facts);
     if (layer->bias.defined()) return layer;
   }
   return std::nullopt;
@@ -175,16 +174,13 @@ struct Bounds {
 };
 
 Bounds BoundsOf(Value* value) {
-  const Node* node = value->producer();
-  if (IsOp(node, "Min") && node->inputs().size() == 2) {
-    for (const int side : {0, 1}) {
-      const auto most = ScalarOf(node->input(1 - side));
-      if (most.has_value()) return {node->input(side), {}, most};
-    }
+  for (const auto& [x, number] : ReadingsOf(ProducerOf(value, "Min"))) {
+    if (const auto most = ScalarOf(number)) return {x, {}, most};
   }
-  const auto bounds = IsOp(node, "Clip") ? ClipBoundsOf(*node) : std::nullopt;
+  const Node* clip = ProducerOf(value, "Clip");
+  const auto bounds = clip == nullptr ? std::nullopt : ClipBoundsOf(*clip);
   if (!bounds.has_value()) return {value, {}, {}};
-  return {node->input(0), bounds->least, bounds->most};
+  return {clip->input(0), bounds->least, bounds->most};
 }
 
 // Matches what stands between the layers.
@@ -197,30 +193,24 @@ class Gate {
     inner = SameRows(inner, facts_);
     const Node* product = ProducerOf(inner, "Mul");
     if (product == nullptr) return FindActivation(inner) && TakeAlone();
-    for (const int side : {0, 1}) {
-      if (FindActivation(SameRows(product->input(side), facts_)) &&
-          TakeFactor(SameRows(product->input(1 - side), facts_))) {
-        return true;
-      }
-    }
-    return false;
+    return absl::c_any_of(ReadingsOf(product), [&](const Operands& operands) {
+      return FindActivation(SameRows(operands.first, facts_)) &&
+             TakeFactor(SameRows(operands.second, facts_));
+    });
   }
 
  private:
   bool FindActivation(Value* value) {
+    static constexpr std::pair<absl::string_view, absl::string_view> kTypes[] = {
+        {"Relu", "relu"}, {"Gelu", "gelu"}, {"Swish", "silu"}};
     const Node* node = value->producer();
-    swish_ = IsOp(node, "Swish");
-    if (IsOp(node, "Relu")) {
-      match_.attributes["activation_type"] = std::string("relu");
-    } else if (IsOp(node, "Gelu") &&
-               AttributeOr<std::string>(*node, "approximate", "none") == "tanh") {
-      match_.attributes["activation_type"] = std::string("gelu");
-    } else if (swish_) {
-      alpha_ = AttributeOr(*node, "alpha", 1.0F);
-      match_.attributes["activation_type"] = std::string("silu");
-    } else {
-      return false;
-    }
+    const auto* type = EntryOf(kTypes, node);
+    if (type == nullptr) return false;
+    swish_ = type->second == "silu";
+    alpha_ = AttributeOr(*node, "alpha", 1.0F);
+    const auto form = AttributeOr<std::string>(*node, "approximate", "none");
+    if (type->second == "gelu" && form != "tanh") return false;
+    match_.attributes["activation_type"] = std::string(type->second);
     gate_ = SameRows(node->input(0), facts_);
     return true;
   }
@@ -234,12 +224,11 @@ class Gate {
 
   bool TakeFactor(Value* factor) {
     double beta = 0;
-    for (const int side : {0, 1}) {
-      const Node* sum = ProducerOf(factor, "Add");
-      const auto added = sum == nullptr ? std::nullopt : ScalarOf(sum->input(1 - side));
+    for (const auto& [term, number] : ReadingsOf(ProducerOf(factor, "Add"))) {
+      const auto added = ScalarOf(number);
       if (!added.has_value()) continue;
       beta = *added;
-      factor = SameRows(sum->input(side), facts_);
+      factor = SameRows(term, facts_);
     }
     const Bounds linear = BoundsOf(factor);
     const Bounds gate = BoundsOf(gate_);

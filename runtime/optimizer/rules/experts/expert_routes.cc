@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/reduction.h"
 #include "optimizer/analysis/trace.h"
@@ -22,11 +21,6 @@ Value* InOrderAs(Value* value, const std::vector<SymInt>& dims, Facts& facts) {
     if (!KeepsOrder(value)) return nullptr;
     value = value->producer()->input(0);
   }
-}
-
-Value* BeforeCasts(Value* value) {
-  while (IsOp(value->producer(), "Cast")) value = value->producer()->input(0);
-  return value;
 }
 
 // The value before views and casts of truth values, and what it is a view of that.
@@ -74,15 +68,13 @@ std::optional<Marks> MarksOf(Value* value, Facts& facts) {
     Value* numbers = InOrderAs(node->input(0), matrix, facts);
     return numbers == nullptr ? std::nullopt : std::optional(Marks{numbers});
   }
-  for (const int side : {0, 1}) {
-    if (!IsOp(node, "Equal")) break;
-    Value* numbers = InOrderAs(node->input(1 - side), matrix, facts);
+  for (const auto& [compared, number] : ReadingsOf(ProducerOf(value, "Equal"))) {
+    Value* numbers = InOrderAs(compared, matrix, facts);
     if (numbers == nullptr) continue;
-    if (dims->size() == 3 && Counts(node->input(side)) &&
-        facts.Extent(node->input(1 - side), -1) == 1) {
+    if (dims->size() == 3 && Counts(number) && facts.Extent(compared, -1) == 1) {
       return Marks{numbers};
     }
-    const auto expert = KnownInt(node->input(side), facts);
+    const auto expert = KnownInt(number, facts);
     if (dims->size() == 2 && expert.has_value()) return Marks{numbers, *expert};
   }
   return std::nullopt;
@@ -113,14 +105,13 @@ bool IsRow(Value* value, const ExpertTokens& tokens, bool of_tokens, Facts& fact
 
 // True if the value is k * token + place.
 bool IsFlatPlace(Value* value, int64_t k, const ExpertTokens& tokens, Facts& facts) {
-  const Node* sum = InOrder(value)->producer();
-  for (const int side : {0, 1}) {
-    if (!IsOp(sum, "Add") || !IsRow(sum->input(side), tokens, false, facts)) continue;
+  for (const auto& [place, multiple] : ReadingsOf(ProducerOf(InOrder(value), "Add"))) {
+    if (!IsRow(place, tokens, false, facts)) continue;
     double factor = 1;
-    Value* token = InOrder(sum->input(1 - side));
-    const Node* scaled = token->producer();
+    Value* token = InOrder(multiple);
+    const Node* scaled = ProducerOf(token, "Mul");
     Value* inner = scaled == nullptr ? nullptr : ScaledOperand(*scaled, factor);
-    if (IsOp(scaled, "Mul") && inner != nullptr) token = inner;
+    if (inner != nullptr) token = inner;
     if (factor == static_cast<double>(k) && IsRow(token, tokens, true, facts)) return true;
   }
   return false;
@@ -266,25 +257,23 @@ std::optional<WeightRow> RowOfWeights(const Value* value, Facts& facts) {
 
 std::optional<WeightOfExpert> WeightOfExpertIn(const Value* value, Facts& facts) {
   const Node* sum = value->producer();
-  if (!IsOp(sum, "ReduceSum") || ReducedAxis(*sum, "ReduceSum", facts) != -1) return std::nullopt;
-  const Node* chosen = sum->input(0)->producer();
+  if (sum == nullptr || ReducedAxis(*sum, "ReduceSum", facts) != -1) return std::nullopt;
   WeightOfExpert weight;
   Value* marks = nullptr;
-  if (IsOp(chosen, "Where") && UniformOf(chosen->input(2)) == 0) {
-    marks = chosen->input(0);
-    weight.matrix = chosen->input(1);
+  const Node* where = ProducerOf(sum->input(0), "Where");
+  if (where != nullptr && UniformOf(where->input(2)) == 0) {
+    marks = where->input(0);
+    weight.matrix = where->input(1);
   }
-  for (const auto& [scaled, factor] : ScalingsOf(IsOp(chosen, "Mul") ? chosen : nullptr)) {
-    if (!IsOp(BeforeCasts(factor)->producer(), "Equal")) continue;
+  for (const auto& [scaled, factor] : ScalingsOf(ProducerOf(sum->input(0), "Mul"))) {
+    if (ProducerOf(BeforeCasts(factor), "Equal") == nullptr) continue;
     marks = BeforeCasts(factor);
     weight.matrix = scaled;
   }
-  const Node* equal = marks == nullptr ? nullptr : marks->producer();
-  for (const int side : {0, 1}) {
-    if (!IsOp(equal, "Equal")) break;
-    const auto expert = KnownInt(equal->input(side), facts);
+  for (const auto& [numbers, number] : ReadingsOf(ProducerOf(marks, "Equal"))) {
+    const auto expert = KnownInt(number, facts);
     if (!expert.has_value()) continue;
-    weight.numbers = equal->input(1 - side);
+    weight.numbers = numbers;
     weight.expert = *expert;
   }
   if (weight.numbers == nullptr) return std::nullopt;

@@ -112,11 +112,10 @@ class ExpertSum {
     sum_ = node->output(0);
     for (int i = 0; i < 2 * kMaxExperts; ++i) {
       Node* reader = OnlyReader(context_.graph, sum_);
-      if (AddsRows(reader) ? reader->input(0) != sum_ : !IsOp(reader, "Add")) return;
-      if (IsOp(reader, "Add")) {
-        const Value* other = OtherOperand(*reader, sum_);
-        if (!IsZero(other) && !IsTerm(other)) return;
-      }
+      if (reader == nullptr) return;
+      const Value* other = OtherOperand(*reader, sum_);
+      const bool adds = IsOp(reader, "Add") && (IsZero(other) || IsTerm(other));
+      if (!adds && !(AddsRows(reader) && reader->input(0) == sum_)) return;
       sum_ = reader->output(0);
     }
   }
@@ -207,12 +206,9 @@ class ExpertSum {
     term.tokens = *tokens;
     why_ = absl::StrCat("the layers of expert ", tokens->expert, " are of another form");
     Value* added = elements ? WithoutExpand(scatter.input(2)) : scatter.input(2);
-    const Node* product = ProducerOf(SameRows(added, facts_), "Mul");
-    for (const int side : {0, 1}) {
-      if (product == nullptr) break;
-      auto expert = MatchExpert(product->input(side), facts_);
+    for (const auto& [rows, factor] : ReadingsOf(ProducerOf(SameRows(added, facts_), "Mul"))) {
+      auto expert = MatchExpert(rows, facts_);
       if (!expert.has_value()) continue;
-      Value* factor = product->input(1 - side);
       term.x = GatheredFrom(expert->rows, term.tokens, facts_);
       const auto weights =
           facts_.Extent(factor, -1) == 1 ? WeightsOf(factor, term.tokens, facts_) : std::nullopt;

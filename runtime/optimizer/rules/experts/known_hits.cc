@@ -31,9 +31,7 @@ bool OnlyFirst(const Value* vector, int64_t count, Facts& facts) {
   const Node* node = vector->producer();
   if (IsOp(node, "Greater") && ScalarOf(node->input(1)) == 0) node = node->input(0)->producer();
   if (!IsOp(node, "ReduceSum")) return false;
-  Value* marks = node->input(0);
-  while (IsOp(marks->producer(), "Cast")) marks = marks->producer()->input(0);
-  const std::vector<Traced> trace = Trace(marks, facts);
+  const std::vector<Traced> trace = Trace(BeforeCasts(node->input(0)), facts);
   const auto reduced = ReducedAxes(*node, facts);
   if (trace.empty() || !reduced.has_value()) return false;
   const auto& [one_hot, view, scale] = trace.back();

@@ -58,9 +58,8 @@ struct Found {
   PackedHeads heads;
 };
 
-// True if the node is an RMSNormalization over the last axis with a constant scale.
+// True if the RMSNormalization is over the last axis, with a constant scale.
 bool IsHeadNorm(const Node& node, Facts& facts) {
-  if (!IsOp(&node, "RMSNormalization")) return false;
   const int rank = facts.RankOf(node.input(0));
   if (rank != 3 && rank != 4) return false;
   const int64_t axis = AttributeOr<int64_t>(node, "axis", -1);
@@ -72,6 +71,7 @@ bool IsHeadNorm(const Node& node, Facts& facts) {
 }
 
 std::optional<Found> FindNorm(const Node& node, Facts& facts) {
+  if (!IsHeadNorm(node, facts)) return std::nullopt;
   auto heads = FindPackedHeads(node.input(0), 1, facts);
   if (!heads.has_value() || node.input(1)->constant()->dim(0) != heads->head_size) {
     return std::nullopt;
@@ -99,9 +99,10 @@ std::optional<Found> FindRotation(const Node& node, Facts& facts) {
 }
 
 std::optional<Found> Find(const Node& node, Facts& facts) {
-  if (node.output(0) == nullptr) return std::nullopt;
-  if (IsOp(&node, "RotaryEmbedding")) return FindRotation(node, facts);
-  return IsHeadNorm(node, facts) ? FindNorm(node, facts) : std::nullopt;
+  static constexpr std::pair<absl::string_view, std::optional<Found> (*)(const Node&, Facts&)>
+      kWorks[] = {{"RotaryEmbedding", FindRotation}, {"RMSNormalization", FindNorm}};
+  const auto* work = node.output(0) == nullptr ? nullptr : EntryOf(kWorks, &node);
+  return work == nullptr ? std::nullopt : work->second(node, facts);
 }
 
 // The scale of each head, [heads, H], in the order of the columns.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "optimizer/analysis/view.h"
 #include "optimizer/rewrite/patch.h"
 
 namespace attnrun::opt {

@@ -2,7 +2,6 @@
 #include "optimizer/rules/heads/packed_rewrite.h"
 
 #include <algorithm>
-#include <string>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

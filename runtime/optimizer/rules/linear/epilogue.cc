@@ -80,10 +80,9 @@ bool MayAdd(const Node& product, const Value* residual, Facts& facts) {
 }
 
 bool FuseResidual(RuleContext& context, Node* node, Patch& patch) {
-  for (const int side : {0, 1}) {
-    Node* product = ProductOf(context, node->input(side));
-    Value* residual = node->input(1 - side);
-    if (product == nullptr || HasResidual(*product) || residual == node->input(side)) continue;
+  for (const auto& [value, residual] : ReadingsOf(node)) {
+    Node* product = ProductOf(context, value);
+    if (product == nullptr || HasResidual(*product) || residual == value) continue;
     if (!MayAdd(*product, residual, context.facts)) continue;
     std::vector<Value*> inputs = product->inputs();
     const size_t at = ResidualInput(*product);

@@ -22,13 +22,13 @@ namespace attnrun::opt {
 namespace {
 
 bool FuseGatedActivation(RuleContext& context, Node* node, Patch& patch) {
-  for (const int side : {0, 1}) {
-    Node* activation = node->input(side)->producer();
-    if (activation == nullptr || node->input(0) == node->input(1)) continue;
+  for (const auto& [value, other] : ReadingsOf(node)) {
+    Node* activation = value->producer();
+    if (activation == nullptr || value == other) continue;
     const auto ending = EndingOf(activation, context.facts);
     if (!ending.has_value()) continue;
     const auto gate = ColumnsOf(ending->x, context.facts);
-    const auto up = ColumnsOf(node->input(1 - side), context.facts);
+    const auto up = ColumnsOf(other, context.facts);
     if (!gate.has_value() || !up.has_value() || gate->step != 1 || up->step != 1) continue;
     if (gate->base != up->base || gate->width != up->width) continue;
     patch.Supersede({node, activation});

@@ -137,9 +137,8 @@ Node* PlainNorm(const RuleContext& context, const Value* value) {
 
 // Adds a bias to a norm that was recognized in an earlier round, when another node stood between.
 bool AddBias(RuleContext& context, Node* add, Patch& patch) {
-  for (const int side : {0, 1}) {
-    Node* norm = PlainNorm(context, add->input(side));
-    Value* bias = add->input(1 - side);
+  for (const auto& [normalized, bias] : ReadingsOf(add)) {
+    Node* norm = PlainNorm(context, normalized);
     if (norm == nullptr || !IsConstantRow(bias) || !IsConstantRow(norm->input(1))) continue;
     const Tensor& scale = *norm->input(1)->constant();
     if (TypeAndShape(*bias->constant()) != TypeAndShape(scale)) continue;

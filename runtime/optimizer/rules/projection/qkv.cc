@@ -17,7 +17,6 @@
 // K and V merge. Where the attention itself was not fused, projections merge if they lead to a
 // product of two computed values.
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 

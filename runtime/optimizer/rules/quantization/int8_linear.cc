@@ -69,9 +69,7 @@ bool TakeConstant(Value* factor, int64_t columns, LinearMatch& match) {
 // Takes the two factors of a product of scales.
 bool TakeProduct(RuleContext& context, const Node& product, int64_t columns, LinearMatch& match) {
   if (match.parts.x_scale != nullptr || match.parts.weights[0].scales != nullptr) return false;
-  for (const int side : {0, 1}) {
-    Value* number = product.input(side);
-    Value* constant = product.input(1 - side);
+  for (const auto& [number, constant] : ReadingsOf(&product)) {
     if (!IsNumber(context, number) || !constant->is_constant()) continue;
     if (!TakeConstant(constant, columns, match)) continue;
     match.parts.x_scale = number;

@@ -11,7 +11,6 @@
 //              |
 //              y
 
-#include "ops/interface/registry.h"
 #include "ops/quantization/nbit/matmul_nbits.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/rules/linear/linear_match.h"

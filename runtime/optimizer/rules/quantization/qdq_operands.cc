@@ -140,7 +140,7 @@ bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts
       return product.has_value() && product->weight.values == dequantize.input(0);
     });
   };
-  return IsOp(&dequantize, "DequantizeLinear") &&
+  return IsDequantization(&dequantize, facts) &&
          multiplies_only(dequantize.output(0), multiplies_only);
 }
 

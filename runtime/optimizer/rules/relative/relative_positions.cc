@@ -17,7 +17,6 @@
 //                                               |
 //                                         Attention's bias
 
-#include <optional>
 #include <string>
 
 #include "ops/attention/fused_attention.h"

@@ -16,7 +16,6 @@
 //             +------ Add -----+
 
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"

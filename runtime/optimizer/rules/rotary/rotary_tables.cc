@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/elements.h"
 #include "core/quote.h"

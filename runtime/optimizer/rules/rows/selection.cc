@@ -33,10 +33,9 @@ std::optional<Selection> Selection::Of(Node* node, Facts& facts) {
       {"Slice", &Selection::ReadSlice},
       {"GatherND", &Selection::ReadGatherNd}};
   Selection selection(node);
-  for (const auto& [op_type, read] : kReaders) {
-    if (IsOp(node, op_type) && (selection.*read)(facts)) return selection;
-  }
-  return std::nullopt;
+  const auto* reader = EntryOf(kReaders, node);
+  const bool reads = reader != nullptr && (selection.*reader->second)(facts);
+  return reads ? std::optional(selection) : std::nullopt;
 }
 
 bool Selection::AreFew(int64_t count, Facts& facts) const {
