@@ -138,6 +138,10 @@ class Placement {
 
 // Replaces one axis of a base by one axis for each role that the layout has on it, in its order.
 std::optional<View> SplitAxis(const View& view, int axis, const ops::HeadLayout::Axis& entry) {
+  const bool stays = entry.offset == 0 && entry.factors.size() == 1 &&
+                     entry.factors[0].size == ops::HeadLayout::kRest &&
+                     entry.factors[0].role != '_';
+  if (stays) return view;
   SymInt known(1);
   for (const auto& factor : entry.factors) {
     if (factor.size != ops::HeadLayout::kRest) known = known * SymInt(factor.size);

@@ -100,12 +100,15 @@ bool IsWidened(const Value& operand, const Value* value) {
 std::optional<HeadView> FurthestUp(const Node& node, size_t operand, SharedHeads shared,
                                    bool widening, Facts& facts) {
   Value* input = node.input(operand);
+  const auto layout = ops::HeadLayout::Parse(LayoutOf(node, operand));
+  if (!layout.ok()) return std::nullopt;
   // A constant factor on Q or K scales the scores; one on V does not.
   const std::vector<Traced> chain =
       Trace(input, facts, {.factors = operand != kValue, .widening = widening});
   for (size_t i = chain.size(); i-- > 0;) {
-    auto heads = HeadsOf(node, operand, chain[i].view);
-    if (!heads.has_value() || IsWidened(*input, chain[i].base)) continue;
+    if (IsWidened(*input, chain[i].base)) continue;
+    auto heads = ViewOf(*layout, chain[i].view);
+    if (!heads.has_value()) continue;
     auto further = AsOperand(chain[i], *std::move(heads), operand, shared, facts);
     if (further.has_value()) return OfWholeRows(*std::move(further), facts);
   }
@@ -169,8 +172,19 @@ Value* Written(Patch& patch, const HeadView& operand, DataType type) {
   return operand.reshaped.empty() ? value : ReshapeTo(patch, value, operand.reshaped);
 }
 
+// True if a trace of the value ends at the value itself.
+bool IsItsOwnBase(Value* value) {
+  const Node* node = value == nullptr ? nullptr : value->producer();
+  return node == nullptr || (!MovesElements(*node) && !ops::TraitsOf(*node).assembles &&
+                             ScalingsOf(node).empty() && BeforeCasts(value) == value);
+}
+
 bool AbsorbViews(RuleContext& context, Node* node, Patch& patch) {
   Facts& facts = context.facts;
+  // Once an attention reads what it can, this is cheaper than the search.
+  if (absl::c_all_of(std::array{0, 1, 2}, [&](int i) { return IsItsOwnBase(node->input(i)); })) {
+    return false;
+  }
   std::vector<Value*> inputs = node->inputs();
   AttributeMap attributes = node->attributes();
   double scale = AttributeOr(*node, "scale", 1.0F);
