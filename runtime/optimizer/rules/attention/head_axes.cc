@@ -15,6 +15,8 @@ namespace {
 // In the order that attnrun.Attention gives the axes. A shared head is one of several that read
 // the same K.
 enum class Role { kBatch, kHead, kSharedHead, kQuery, kKey };
+// The axis of each role in [B, N, S, T].
+constexpr size_t kAxisOf[] = {0, 1, 1, 2, 3};
 
 // An axis of the product, or a part of one.
 struct Part {
@@ -249,28 +251,13 @@ class RoleFinder {
     absl::c_stable_sort(order, [&](int64_t a, int64_t b) { return roles[a] < roles[b]; });
     std::vector<SymInt> dims(4, SymInt(1));
     for (size_t i = 0; i < roles.size(); ++i) {
-      SymInt& dim = dims[AxisOf(roles[i])];
+      SymInt& dim = dims[kAxisOf[static_cast<size_t>(roles[i])]];
       dim = dim * split[i];
     }
     const auto whole = product_.Reshaped(split);
     const auto view = whole.has_value() ? whole->Transposed(order).Reshaped(dims) : std::nullopt;
     if (!view.has_value()) return std::nullopt;
     return HeadAxes{*view, dims[0], dims[1]};
-  }
-
-  static size_t AxisOf(Role role) {
-    switch (role) {
-      case Role::kBatch:
-        return 0;
-      case Role::kHead:
-      case Role::kSharedHead:
-        return 1;
-      case Role::kQuery:
-        return 2;
-      case Role::kKey:
-        return 3;
-    }
-    return 0;
   }
 
   const Scores& scores_;

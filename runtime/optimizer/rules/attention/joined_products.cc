@@ -21,16 +21,12 @@
 // Applies only where there are as many queries as keys: with one query and cached keys, copying the
 // keys would take longer than the products.
 
-#include <string>
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "core/elements.h"
-#include "ops/interface/registry.h"
 #include "optimizer/analysis/node_queries.h"
 #include "optimizer/analysis/trace.h"
 #include "optimizer/rewrite/axis_map.h"
-#include "optimizer/rewrite/reshape.h"
 #include "optimizer/rewrite/rule.h"
 #include "optimizer/rules/attention/ways.h"
 
@@ -45,32 +41,15 @@ bool AreSquare(absl::Span<const SymInt> dims) { return dims.size() == kRank && d
 
 // Concatenates heads [B, N, S, h], or [B, N, h, S] if `transposed`, along their channels. Samples
 // and heads are broadcast where they differ. Null if that cannot be written.
-Value* SideBySide(Patch& patch, Facts& facts, const std::vector<Value*>& heads, bool transposed) {
-  std::vector<SymInt> leading(2, SymInt(1));
-  for (const Value* part : heads) {
-    for (int i = 0; i < 2; ++i) {
-      const SymInt& extent = facts.DimsOf(part)->at(i);
-      if (!extent.is_constant(1)) leading[i] = extent;
-    }
-  }
+Value* SideBySide(Patch& patch, const std::vector<Value*>& heads, bool transposed) {
   // The Concat has the order of a projection's result, [B, S, N, h], so that most Transposes
   // cancel.
   using Order = std::vector<int64_t>;
   const Order there = transposed ? Order{0, 3, 1, 2} : Order{0, 2, 1, 3};
   const Order back = transposed ? Order{0, 2, 3, 1} : Order{0, 2, 1, 3};
   std::vector<Value*> parts;
-  for (Value* part : heads) {
-    std::vector<SymInt> dims = *facts.DimsOf(part);
-    if (dims[0] != leading[0] || dims[1] != leading[1]) {
-      absl::c_copy(leading, dims.begin());
-      Value* shape = ShapeOperand(patch, dims, heads);
-      if (shape == nullptr) return nullptr;
-      part = patch.Op("Expand", {part, shape});
-    }
-    parts.push_back(patch.Op("Transpose", {part}, {{"perm", there}}));
-  }
-  Value* all = patch.Op("Concat", parts, {{"axis", int64_t{3}}});
-  return patch.Op("Transpose", {all}, {{"perm", back}});
+  for (Value* part : heads) parts.push_back(patch.Transpose(part, there));
+  return patch.Transpose(JoinedParts(parts, 1, heads, patch), back);
 }
 
 // A product of heads that has one reader, times a number, in any order of its axes.
@@ -140,8 +119,8 @@ bool JoinLike(const JoinedProduct& first, const JoinedProduct& second, RuleConte
     if (queries.back() == nullptr || keys.back() == nullptr) return false;
   }
   queries[1] = patch.Times(queries[1], second.source.factor / first.source.factor);
-  Value* q = SideBySide(patch, facts, queries, false);
-  Value* k = SideBySide(patch, facts, keys, true);
+  Value* q = SideBySide(patch, queries, false);
+  Value* k = SideBySide(patch, keys, true);
   if (q == nullptr || k == nullptr) return false;
   Value* product = patch.Op("MatMul", {q, k}, {}, first.source.node->name());
   product = patch.Times(product, first.source.factor);
@@ -173,7 +152,7 @@ bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
   std::vector<Node*> products;
   std::vector<Value*> values;
   for (Node* node : probabilities->consumers()) {
-    if (!IsOp(node, "MatMul") || node->input(0) != probabilities) return false;
+    if (!IsMatMulOfHeads(*node) || node->input(0) != probabilities) return false;
     // Values that are computed from the probabilities would depend on the product that they join.
     if (DependsOn(*node->input(1), *softmax)) return false;
     products.push_back(node);
@@ -185,7 +164,7 @@ bool JoinValues(RuleContext& context, Node* softmax, Patch& patch) {
     const std::vector<SymInt>* result = facts.DimsOf(product->output(0));
     if (result == nullptr || (*result)[0] != dims[0] || (*result)[1] != dims[1]) return false;
   }
-  Value* all = SideBySide(patch, facts, values, false);
+  Value* all = SideBySide(patch, values, false);
   if (all == nullptr) return false;
   patch.Supersede(products);
   Value* result = patch.Op("MatMul", {probabilities, all}, {}, products[0]->name());
