@@ -68,8 +68,9 @@ ATTNRUN_AMX inline __attribute__((always_inline)) void SplitVectors(const float*
       even = Minus(even, even_piece);
       odd = Minus(odd, odd_piece);
     }
-    // 8 bits are left of each.
-    _mm512_store_si512(at, _mm512_or_si512(_mm512_srli_epi32(even, 16), odd));
+    // 8 bits are left of each, but for numbers near 2^-126: theirs below are cut off.
+    _mm512_store_si512(at,
+                       _mm512_or_si512(_mm512_srli_epi32(even, 16), _mm512_and_si512(odd, upper)));
   }
 }
 

@@ -177,6 +177,27 @@ TEST(Float32TilesWeightTest, TilesHoldColumnsThatCanBeSplit) {
             ops::WeightFormat::kFloat32);
 }
 
+// Trained models have weights of such sizes, even of all sizes below 2^-126, where a channel died.
+TEST(Float32TilesWeightTest, TinyWeightsLeaveTheirNeighboursAlone) {
+  constexpr Extents kAll = {5, 128, 100};
+  std::mt19937 generator(Seed());
+  const std::vector<float> a = RandomVector(kAll.m * kAll.k, generator);
+  std::vector<float> b = RandomVector(kAll.k * kAll.n, generator);
+  const auto scale = [&](float by) {
+    for (int64_t k = 0; k < kAll.k; k += 3) {
+      for (int64_t j = k % 2; j < kAll.n; j += 2) b[k * kAll.n + j] *= by;
+    }
+  };
+  for (const float size : {0x1p-100F, 0x1p-22F, 0x1p-10F}) {
+    scale(size);
+    const std::vector<float> tiny = b;
+    const std::vector<float> c = Product(kAll, a, *Pack({tiny.data(), kAll.k, kAll.n, kAll.n}));
+    std::vector<float> none = b;
+    for (float& x : none) x = std::abs(x) < 0x1p-90F ? 0 : x;
+    EXPECT_EQ(c, Product(kAll, a, *Pack({none.data(), kAll.k, kAll.n, kAll.n}))) << size;
+  }
+}
+
 // As when the optimizer merges products of one input.
 TEST(Float32TilesWeightTest, WeightsHaveTheSameBitsSideBySide) {
   constexpr Extents kAll = {21, 200, 100};
