@@ -8,10 +8,10 @@
 namespace attnrun::opt {
 
 extern const Rule kConstantFolding, kShapeFolding, kNoOps, kCommonSubexpressions, kViews, kDeadCode;
-extern const Rule kContribOperators, kCastLike, kRequantization, kKnownSequences, kKnownConditions,
-    kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectRows, kSelectedScores,
-    kShuffledLists, kSliceAssignments, kPaddedConvolution, kGatheredTable, kIntegerConvolution,
-    kFlexAttention, kKnownHits, kAddedRows, kExperts, kBatchedExperts;
+extern const Rule kContribOperators, kCastLike, kRequantization, kScaledIntegers, kKnownSequences,
+    kKnownConditions, kKnownBranches, kFloorDivision, kIntegerRange, kMaskedFill, kSelectRows,
+    kSelectedScores, kShuffledLists, kSliceAssignments, kPaddedConvolution, kGatheredTable,
+    kIntegerConvolution, kFlexAttention, kKnownHits, kAddedRows, kExperts, kBatchedExperts;
 extern const Rule kLayerNormalization, kRmsNormalization, kGroupNormalization, kGelu, kSwish,
     kHardSwish, kHardSigmoid, kFoldedScale, kSoftmax, kMaskedSoftmax, kSoftmaxWithSink,
     kGatedSoftmax, kRotaryEmbedding, kPartialRotary, kMaskedMean;
@@ -38,10 +38,10 @@ const std::vector<Phase>& StandardPhases() {
   static const auto* const phases = new std::vector<Phase>{
       // Rewrites the several spellings of exporters to one.
       {"canonicalize",
-       {&kContribOperators, &kCastLike, &kFlexAttention, &kRequantization, &kKnownSequences,
-        &kKnownConditions, &kKnownBranches, &kFloorDivision, &kIntegerRange, &kMaskedFill,
-        &kSelectRows, &kSelectedScores, &kShuffledLists, &kSliceAssignments, &kPaddedConvolution,
-        &kGatheredTable, &kIntegerConvolution, &kKnownHits}},
+       {&kContribOperators, &kCastLike, &kFlexAttention, &kRequantization, &kScaledIntegers,
+        &kKnownSequences, &kKnownConditions, &kKnownBranches, &kFloorDivision, &kIntegerRange,
+        &kMaskedFill, &kSelectRows, &kSelectedScores, &kShuffledLists, &kSliceAssignments,
+        &kPaddedConvolution, &kGatheredTable, &kIntegerConvolution, &kKnownHits}},
       // Finds operators that exporters write as several nodes.
       {"recognize",
        {&kLayerNormalization, &kRmsNormalization, &kGroupNormalization, &kGelu, &kSwish,

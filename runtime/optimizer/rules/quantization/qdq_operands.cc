@@ -127,7 +127,13 @@ bool ReadsDequantizedTable(const Node& node, Facts& facts) {
   const Node* dequantize = node.input(0)->producer();
   if (!IsDequantization(dequantize, facts) || !HasConstantInputs(*dequantize)) return false;
   const Value* zero = dequantize->input(2);
-  return IsNumber(dequantize->input(1), facts) && (zero == nullptr || IsNumber(zero, facts));
+  const Tensor& scale = *dequantize->input(1)->constant();
+  if (zero != nullptr && zero->constant()->shape() != scale.shape()) return false;
+  if (scale.rank() > 1 || scale.num_elements() == 1) return scale.rank() <= 1;
+  // A scale for each of the rows that are looked up.
+  const int rank = dequantize->input(0)->constant()->rank();
+  const auto axis = AxisOf(node, rank);
+  return axis.has_value() && AxisOf(*dequantize, rank, 1) == axis;
 }
 
 bool IsWeightOfIntegers(const Node& dequantize, const Graph& graph, Facts& facts) {

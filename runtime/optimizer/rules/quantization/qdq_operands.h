@@ -40,7 +40,8 @@ struct QdqProduct {
 // from DequantizeLinear and whose sums can be computed in integers; nullopt for other nodes.
 std::optional<QdqProduct> ReadQdqProduct(const Node& product, Facts& facts);
 
-// True for a Gather of a constant table that a DequantizeLinear with one scale made floats.
+// True for a Gather of a constant table that a DequantizeLinear made floats by one scale, or by one
+// for each index of the axis that the Gather looks up.
 bool ReadsDequantizedTable(const Node& node, Facts& facts);
 
 // True if all readers of a DequantizeLinear's result take its integers: products that the function

@@ -24,10 +24,14 @@ OptimizerTester Gathered(const Table& table) {
         b.Constant("table", RandomInts(DataType::kInt8, {12, 5}, generator, -128, 127))};
     const std::vector<int64_t> shape(table.per_row ? 1 : 0, 12);
     const size_t count = table.per_row ? 12 : 1;
-    inputs.push_back(b.Constant("scale", Make<float>(shape, std::vector<float>(count, 0.3F))));
-    if (table.zero_point) {
-      inputs.push_back(b.Constant("zero", Make<int8_t>(shape, std::vector<int8_t>(count, 7))));
+    std::vector<float> scales(count, 0.3F);
+    std::vector<int8_t> zeros(count, 7);
+    for (size_t i = 1; i < count; ++i) {
+      scales[i] = 2 * scales[i - 1];
+      zeros[i] = static_cast<int8_t>(zeros[i - 1] - 1);
     }
+    inputs.push_back(b.Constant("scale", Make<float>(shape, scales)));
+    if (table.zero_point) inputs.push_back(b.Constant("zero", Make<int8_t>(shape, zeros)));
     Value* floats = b.Op("DequantizeLinear", inputs, {{"axis", int64_t{0}}});
     Value* ids = b.Constant("ids", Make<int64_t>({2, 2}, {0, 4, 3, -1}));
     Value* which = b.Op("Add", {ids, b.Input("more", DataType::kInt64, {1})});
@@ -48,10 +52,19 @@ TEST(GatheredTableTest, RowsAreConvertedAfterTheyAreLookedUp) {
   }
 }
 
-TEST(GatheredTableTest, TablesWithOtherReadersAndScalesPerRowAreConvertedOnce) {
-  OptimizerTester rows = Gathered({.per_row = true});
-  EXPECT_EQ(rows.Ops(), "Add Gather");
-  rows.Feed("more", Make<int64_t>({1}, {0})).ExpectSameResults(0);
+TEST(GatheredTableTest, ScalesOfRowsAreLookedUpWithThem) {
+  for (const bool zero_point : {false, true}) {
+    OptimizerTester test = Gathered({.per_row = true, .zero_point = zero_point});
+    EXPECT_EQ(test.Ops(), zero_point ? "Add Cast*2 Gather*3 Mul Sub Unsqueeze*2"
+                                     : "Add Cast Gather*2 Mul Unsqueeze");
+    test.Feed("more", Make<int64_t>({1}, {0})).ExpectSameResults(0);
+  }
+}
+
+TEST(GatheredTableTest, TablesWithOtherReadersAndOtherScalesAreConvertedOnce) {
+  OptimizerTester other_axis = Gathered({.axis = 1, .per_row = true});
+  EXPECT_EQ(other_axis.Ops(), "Add Gather");
+  other_axis.Feed("more", Make<int64_t>({1}, {0})).ExpectSameResults(0);
   // The other reader's values are constant.
   OptimizerTester shared = Gathered({.other_reader = true});
   EXPECT_EQ(shared.Count("DequantizeLinear"), 0);
