@@ -39,16 +39,24 @@ class Before {
   const bool largest_;
 };
 
-// The best k of `length` elements `step` apart, in order. `heap` is scratch space; its top is the
-// worst of the best so far, so that most elements cost one comparison.
-template <typename T>
-void Select(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>& before,
+// An integer that is ordered as the number of 16 bits, where `infinity` is the pattern of that: NaN
+// is the greatest, and both zeros are equal.
+int32_t KeyOfHalf(uint16_t bits, int32_t infinity) {
+  const int32_t magnitude = bits & 0x7FFF;
+  if (magnitude > infinity) return infinity + 1;
+  return bits == magnitude ? magnitude : -magnitude;
+}
+
+// The best k of the `length` elements that `at` gives, in order. `heap` is scratch space; its top
+// is the worst of the best so far, so that most elements cost one comparison.
+template <typename T, typename At>
+void Select(const At& at, int64_t length, int64_t k, const Before<T>& before,
             std::vector<Candidate<T>>& heap) {
   heap.clear();
-  for (int64_t i = 0; i < k; ++i) heap.push_back({x[i * step], i});
+  for (int64_t i = 0; i < k; ++i) heap.push_back({at(i), i});
   std::make_heap(heap.begin(), heap.end(), before);
   for (int64_t i = k; i < length; ++i) {
-    const T value = x[i * step];
+    const T value = at(i);
     if (!before.IsAhead(value, heap.front().value)) continue;
     std::pop_heap(heap.begin(), heap.end(), before);
     heap.back() = {value, i};
@@ -58,12 +66,12 @@ void Select(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>
 }
 
 // As Select, for a k so small that a sorted list is faster than a heap.
-template <typename T>
-void SelectFew(const T* x, int64_t length, int64_t step, int64_t k, const Before<T>& before,
+template <typename T, typename At>
+void SelectFew(const At& at, int64_t length, int64_t k, const Before<T>& before,
                std::vector<Candidate<T>>& list) {
   list.resize(k);
   for (int64_t i = 0; i < length; ++i) {
-    const T value = x[i * step];
+    const T value = at(i);
     if (i >= k && !before.IsAhead(value, list.back().value)) continue;
     int64_t place = std::min(i, k - 1);
     // The first of equal elements stays ahead.
@@ -81,7 +89,8 @@ class TopKKernel final : public Kernel {
   absl::string_view name() const override { return "heap"; }
   bool Accepts(const OpContext& context) const override {
     const DataType type = context.input(0).type();
-    return type == DataType::kFloat || type == DataType::kInt64 || type == DataType::kInt32;
+    return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBfloat16 ||
+           type == DataType::kInt64 || type == DataType::kInt32;
   }
 
   absl::Status Run(OpContext& context) const override {
@@ -93,46 +102,58 @@ class TopKKernel final : public Kernel {
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, x.type(), shape));
     ATTNRUN_ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(1, DataType::kInt64, shape));
     if (values->num_elements() == 0) return absl::OkStatus();
+    const auto same = [](auto number) { return number; };
     switch (x.type()) {
       case DataType::kFloat:
-        SelectAll<float>(x, axis, k, *values, *indices);
+        SelectAll<float>(x, axis, k, same, *values, *indices);
         break;
+      case DataType::kFloat16:
+      case DataType::kBfloat16: {
+        const int32_t infinity = x.type() == DataType::kFloat16 ? 0x7C00 : 0x7F80;
+        const auto key = [=](uint16_t bits) { return KeyOfHalf(bits, infinity); };
+        SelectAll<uint16_t>(x, axis, k, key, *values, *indices);
+        break;
+      }
       case DataType::kInt64:
-        SelectAll<int64_t>(x, axis, k, *values, *indices);
+        SelectAll<int64_t>(x, axis, k, same, *values, *indices);
         break;
       default:
-        SelectAll<int32_t>(x, axis, k, *values, *indices);
+        SelectAll<int32_t>(x, axis, k, same, *values, *indices);
         break;
     }
     return absl::OkStatus();
   }
 
  private:
-  template <typename T>
-  void SelectAll(const Tensor& x, int axis, int64_t k, Tensor& values, Tensor& indices) const {
-    const Before<T> before(op_.largest());
+  // Elements are ordered as their keys.
+  template <typename T, typename KeyOf>
+  void SelectAll(const Tensor& x, int axis, int64_t k, const KeyOf& key_of, Tensor& values,
+                 Tensor& indices) const {
+    using Key = decltype(key_of(T{}));
+    const Before<Key> before(op_.largest());
     const int64_t step = DenseStrides(x.shape())[axis];
     const int64_t length = x.dim(axis);
-    const T* from = x.data<T>();
-    T* to = values.mutable_data<T>();
+    const T* from = static_cast<const T*>(x.raw());
+    T* to = static_cast<T*>(values.mutable_raw());
     int64_t* to_index = indices.mutable_data<int64_t>();
     constexpr int64_t kElementsPerPiece = 16384;
     constexpr int64_t kFew = 8;
     ParallelFor(values.num_elements() / k, kElementsPerPiece / length + 1,
                 [&](int64_t begin, int64_t end) {
-                  std::vector<Candidate<T>> heap;
+                  std::vector<Candidate<Key>> best;
                   for (int64_t slice = begin; slice < end; ++slice) {
                     const int64_t outer = slice / step;
                     const int64_t inner = slice % step;
                     const T* const start = from + outer * length * step + inner;
+                    const auto at = [&](int64_t i) { return key_of(start[i * step]); };
                     if (k <= kFew) {
-                      SelectFew(start, length, step, k, before, heap);
+                      SelectFew(at, length, k, before, best);
                     } else {
-                      Select(start, length, step, k, before, heap);
+                      Select(at, length, k, before, best);
                     }
                     for (int64_t j = 0; j < k; ++j) {
-                      to[(outer * k + j) * step + inner] = heap[j].value;
-                      to_index[(outer * k + j) * step + inner] = heap[j].index;
+                      to[(outer * k + j) * step + inner] = start[best[j].index * step];
+                      to_index[(outer * k + j) * step + inner] = best[j].index;
                     }
                   }
                 });

@@ -69,12 +69,30 @@ TEST(TopKTest, KernelAgreesWithReference) {
         ints.Attribute("axis", axis).Attribute("largest", largest).Outputs(2);
         ints.Input(RandomInts(DataType::kInt64, {9, 9, 9}, generator, -5, 5));
         ExpectKernelSame(ints.Input(Ints({k})));
+        for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+          const Tensor x = Ties({9, 9, 9}, generator);
+          OpTester halves("TopK", 11);
+          halves.Attribute("axis", axis).Attribute("largest", largest).Outputs(2);
+          halves.Input(FromDoubles(type, x.shape(), *ToDoubles(x)).value());
+          ExpectKernelSame(halves.Input(Ints({k})));
+        }
       }
     }
   }
   OpTester vocabulary("TopK", 11);
   vocabulary.Outputs(2).Input(RandomFloats({2, 30000}, generator)).Input(Ints({50}));
   ExpectKernelSame(vocabulary);
+}
+
+TEST(TopKTest, HalvesKeepTheOrderOfNumbers) {
+  const std::vector<double> numbers = {-0.0, 0, -INFINITY, 1e-7, -1e-7, NAN, -NAN, INFINITY, 0, -2};
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+    for (const int64_t largest : {0, 1}) {
+      OpTester op("TopK", 11);
+      op.Attribute("largest", largest).Outputs(2);
+      ExpectKernelSame(op.Input(FromDoubles(type, {10}, numbers).value()).Input(Ints({10})));
+    }
+  }
 }
 
 TEST(TopKTest, FormsAndErrors) {
