@@ -19,12 +19,16 @@
 //              |                                        \     /
 //          y [B,N,S,T]                                  MatMul
 //
+// Without a sum it is a product of elements, which broadcasts as the Einsum does:
+//
+//   Einsum("blq,blk->blqk", x, y)  ->  Mul(Unsqueeze(x, -1), Unsqueeze(y, -2))
+//
 // An Einsum of more operands becomes one of the first two, and one of their product and the others.
 //
 // Labels that share an axis of a matrix are merged by Reshape. Left as they are: labels that an
-// operand repeats or sums by itself, products without a sum, and extents that might be broadcast.
-// Exceptions to the last are samples, which MatMul broadcasts, and the keys of an attention, whose
-// number is the same in its two products.
+// operand repeats or sums by itself, and extents that might be broadcast. Exceptions to the last
+// are samples, which MatMul broadcasts, and the keys of an attention, whose number is the same in
+// its two products.
 
 #include <string>
 #include <utility>
@@ -81,7 +85,9 @@ class EinsumRewrite {
       : context_(context), facts_(context.facts), node_(node), patch_(patch) {}
 
   bool Propose() {
-    if (!ReadLabels() || !CheckExtents()) return false;
+    if (!ReadLabels()) return false;
+    if (labels_.depth.empty()) return patch_.Substitute(node_, "Mul", {Spread(0), Spread(1)});
+    if (!CheckExtents()) return false;
     patch_.Supersede({node_});
     result_ = node_->output(0);
     for (const int side : {1, 0}) {
@@ -91,7 +97,7 @@ class EinsumRewrite {
   }
 
  private:
-  // True if the equation is a product of matrices or of stacks of matrices.
+  // True if the equation is a product of elements, of matrices or of stacks of matrices.
   bool ReadLabels() {
     if (node_->inputs().size() != 2) return false;
     std::vector<Shape> shapes;
@@ -105,11 +111,28 @@ class EinsumRewrite {
     auto shape = ops::ResolveEinsum(AttributeOr<std::string>(*node_, "equation", ""), shapes);
     if (!shape.ok() || absl::c_any_of(shape->operands, HasRepeats)) return false;
     auto contraction = ops::Contraction::Of(*shape);
-    if (!contraction.has_value() || contraction->depth.empty()) return false;
+    if (!contraction.has_value()) return false;
     operands_ = std::move(shape->operands);
     output_ = std::move(shape->output);
     labels_ = *std::move(contraction);
     return true;
+  }
+
+  // The operand with the axes of the result.
+  Value* Spread(int operand) {
+    const ops::Labels& labels = operands_[operand];
+    ops::Labels kept;
+    std::vector<int64_t> missing;
+    for (size_t axis = 0; axis < output_.size(); ++axis) {
+      if (Contains(labels, output_[axis])) {
+        kept.push_back(output_[axis]);
+      } else {
+        missing.push_back(static_cast<int64_t>(axis));
+      }
+    }
+    Value* const value = Transposed(node_->input(operand), labels, kept);
+    if (missing.empty()) return value;
+    return patch_.Op("Unsqueeze", {value, patch_.Ints(missing)});
   }
 
   // Einsum broadcasts an extent of 1 on any axis; of the operators that replace it, only a product
@@ -401,7 +424,9 @@ bool RewriteEinsums(RuleContext& context, Node* node, Patch& patch) {
 
 extern const Rule kEinsum = {
     .name = "einsum",
-    .summary = "Einsum becomes Transpose, Reshape and MatMul, or ReduceSum for one operand",
+    .summary =
+        "Einsum becomes Transpose, Reshape and MatMul, Mul without a sum, or ReduceSum for one "
+        "operand",
     .anchors = {"Einsum"},
     .propose = RewriteEinsums};
 
