@@ -43,7 +43,7 @@ WindowAttributes ReadUnpaddedWindow(AttributeReader& attributes) {
   return window;
 }
 
-absl::Status Col2Im::Reference(OpContext& context) const {
+absl::StatusOr<Col2Im::Blocks> Col2Im::Resolve(const OpContext& context) const {
   const Tensor& x = context.input(0);
   ATTNRUN_ASSIGN_OR_RETURN(const Shape image, ReadInts(context.input(1), "image_shape"));
   ATTNRUN_ASSIGN_OR_RETURN(const Shape block, ReadInts(context.input(2), "block_shape"));
@@ -59,11 +59,19 @@ absl::Status Col2Im::Reference(OpContext& context) const {
   }
   Shape shape = {x.dim(0), x.dim(1) / taps};
   shape.insert(shape.end(), image.begin(), image.end());
+  return Blocks{window, taps, shape};
+}
+
+absl::Status Col2Im::Reference(OpContext& context) const {
+  const Tensor& x = context.input(0);
+  ATTNRUN_ASSIGN_OR_RETURN(const Blocks blocks, Resolve(context));
+  const auto& [window, taps, shape] = blocks;
   // The memory limit applies to the output before anything else is as large.
   ATTNRUN_ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(0, x.type(), shape));
-  ATTNRUN_ASSIGN_OR_RETURN(const int64_t size, NumElements(image));
+  ATTNRUN_ASSIGN_OR_RETURN(const int64_t size, NumElements(window.input));
   const auto add = [&](const auto& columns) {
-    return AddBlocks(window, shape[0] * shape[1], size, taps, positions, columns);
+    return AddBlocks(blocks.window, blocks.shape[0] * blocks.shape[1], size, blocks.taps, x.dim(2),
+                     columns);
   };
   if (IsInteger(x.type())) {
     ATTNRUN_ASSIGN_OR_RETURN(const std::vector<int64_t> values, ToInts(x));

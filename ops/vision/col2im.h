@@ -2,6 +2,8 @@
 #ifndef ATTNRUN_OPS_VISION_COL2IM_H_
 #define ATTNRUN_OPS_VISION_COL2IM_H_
 
+#include <memory>
+
 #include "ops/conv/sliding_window.h"
 #include "ops/interface/attribute_reader.h"
 #include "ops/interface/op.h"
@@ -20,6 +22,15 @@ class Col2Im final : public Op {
   absl::Status Reference(OpContext& context) const override;
   void Infer(InferContext& context) const override;
   void Axes(AxesContext& context) const override { context.Add({{0, 0}}, {{0, 0}}); }
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelContext& context) const override;
+
+  // A run's windows, and the shape of its output.
+  struct Blocks {
+    SlidingWindow window;
+    int64_t taps;
+    Shape shape;
+  };
+  absl::StatusOr<Blocks> Resolve(const OpContext& context) const;
 
  private:
   const WindowAttributes window_;

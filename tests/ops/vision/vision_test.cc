@@ -79,26 +79,6 @@ TEST(AffineGridTest, MapsTheCentersOfElements) {
   EXPECT_THAT(ErrorOf(wrong), HasSubstr("found float[1,2,3] and the size [2,1,1,2]"));
 }
 
-TEST(Col2ImTest, AddsOverlappingBlocks) {
-  OpTester op("Col2Im", 18);
-  op.Input(Make<float>({1, 2, 3}, {1, 2, 3, 10, 20, 30})).Input(Vector({4})).Input(Vector({2}));
-  // Block i covers the elements i and i + 1.
-  ExpectResult(op, Make<float>({1, 1, 4}, {1, 12, 23, 30}));
-  OpTester wrong("Col2Im", 18);
-  wrong.Input(Make<float>({1, 2, 2}, {1, 2, 3, 4})).Input(Vector({4})).Input(Vector({2}));
-  EXPECT_THAT(ErrorOf(wrong), HasSubstr("expected x [N,C*2,3], but found float[1,2,2]"));
-  OpTester huge("Col2Im", 18);
-  huge.Input(Make<float>({1, 1, 1}, {1}));
-  huge.Input(Vector({int64_t{1} << 40, int64_t{1} << 40})).Input(Vector({1, 1}));
-  EXPECT_FALSE(huge.Reference().ok());
-}
-
-TEST(Col2ImTest, KeepsIntegersExact) {
-  OpTester op("Col2Im", 18);
-  op.Input(Make<uint8_t>({1, 2, 2}, {200, 1, 2, 100})).Input(Vector({3})).Input(Vector({2}));
-  ExpectResult(op, Make<uint8_t>({1, 1, 3}, {200, 3, 100}));
-}
-
 OpTester Unpool(const Ints& indices) {
   OpTester op("MaxUnpool", 22);
   op.Attribute("kernel_shape", Ints{2}).Attribute("strides", Ints{2});
