@@ -58,5 +58,44 @@ TEST(NoOpsTest, DropsBoundsThatBindNothing) {
   test.ExpectSameResults(16 * kEpsilon);
 }
 
+// Parts of x that lie between these bounds, side by side.
+OptimizerTester Joined(const std::vector<int64_t>& bounds) {
+  return OptimizerTester([=](GraphBuilder& b) {
+    Value* x = b.Input("x", DataType::kFloat, {3, "length"});
+    Value* const step = b.Constant("step", Ints({1}));
+    std::vector<Value*> parts;
+    for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+      parts.push_back(b.Op("Slice", {x, b.Constant("begin", Ints({bounds[i]})),
+                                     b.Constant("end", Ints({bounds[i + 1]})),
+                                     b.Constant("axis", Ints({1})), step}));
+    }
+    b.Output(b.Op("Exp", {b.Op("Concat", parts, {{"axis", int64_t{-1}}})}));
+  });
+}
+
+TEST(NoOpsTest, PartsThatAreJoinedAgainAreTheWhole) {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  for (const std::vector<int64_t>& bounds :
+       {std::vector<int64_t>{0, 1, kEnd}, {0, -1, kEnd}, {0, 2, 2, 5, kEnd}}) {
+    OptimizerTester test = Joined(bounds);
+    EXPECT_EQ(test.Ops(), "Exp");
+    for (const int64_t length : {0, 1, 3, 9}) {
+      test.Dim("length", length).ExpectSameResults(16 * kEpsilon);
+    }
+  }
+}
+
+TEST(NoOpsTest, NotPartsThatLeaveSomethingOutOrOverlap) {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  for (const std::vector<int64_t>& bounds :
+       {std::vector<int64_t>{1, 2, kEnd}, {0, 1, 4}, {0, 1, -1, kEnd}}) {
+    OptimizerTester test = Joined(bounds);
+    EXPECT_GT(test.Count("Concat") + test.Count("Slice"), 0);
+    for (const int64_t length : {0, 1, 3, 9}) {
+      test.Dim("length", length).ExpectSameResults(16 * kEpsilon);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attnrun::testing
