@@ -130,7 +130,7 @@ class EinsumRewrite {
         missing.push_back(static_cast<int64_t>(axis));
       }
     }
-    Value* const value = Transposed(node_->input(operand), labels, kept);
+    Value* const value = patch_.Transpose(node_->input(operand), Permutation(labels, kept));
     if (missing.empty()) return value;
     return patch_.Op("Unsqueeze", {value, patch_.Ints(missing)});
   }

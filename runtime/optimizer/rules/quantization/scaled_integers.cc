@@ -85,21 +85,21 @@ const Node* IntegersBehind(const Value* floats, Value*& zero) {
 }
 
 bool Dequantize(RuleContext& context, Node* node, Patch& patch) {
-  for (const Scaling& way : ScalingsOf(node)) {
+  for (const auto& [scaled, factor] : ScalingsOf(node)) {
     Value* zero = nullptr;
-    const Node* const cast = IntegersBehind(way.scaled, zero);
-    if (cast == nullptr || !way.factor->is_constant()) continue;
+    const Node* const cast = IntegersBehind(scaled, zero);
+    if (cast == nullptr || !factor->is_constant()) continue;
     if (zero != nullptr && !zero->is_constant()) continue;
     const Tensor& integers = *cast->input(0)->constant();
-    const auto scales = SpreadOver(integers.shape(), *way.factor->constant());
-    if (!scales.has_value() || context.facts.TypeOf(way.scaled) != scales->numbers.type()) continue;
+    const auto scales = SpreadOver(integers.shape(), *factor->constant());
+    if (!scales.has_value() || context.facts.TypeOf(scaled) != scales->numbers.type()) continue;
     std::vector<Value*> inputs = {cast->input(0), nullptr};
     if (zero != nullptr) {
       const auto points = ZeroPoints(*zero->constant(), *scales, integers);
       if (!points.has_value()) continue;
       inputs.push_back(patch.Constant(zero->name(), *points));
     }
-    inputs[1] = patch.Constant(way.factor->name(), scales->numbers);
+    inputs[1] = patch.Constant(factor->name(), scales->numbers);
     return patch.Substitute(node, "DequantizeLinear", inputs,
                             {{"axis", scales->axis}, {"block_size", scales->block_size}});
   }
