@@ -87,7 +87,7 @@ const BoundedModel kGiants[] = {
        node->add_input("wide");
        SetText(node, "equation", "i,j->ij");
      },
-     {"Einsum"}},
+     {"bad"}},
     {"FillOfExabytes",
      [](ModelProto&, GraphProto& g) { OfConstants(g, "ConstantOfShape", {Ints("s", {kHuge})}); },
      {"ConstantOfShape"}},
