@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "optimizer/analysis/view.h"
 #include "optimizer/rewrite/context.h"
 #include "optimizer/rules/heads/packed_heads.h"
 
