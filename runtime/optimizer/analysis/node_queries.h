@@ -86,13 +86,16 @@ inline Readings ReadingsOf(const Node* node) {
   return {as_written, {as_written.second, as_written.first}};
 }
 // The same for a Mul or Div, as a value and its factor or divisor, and for an Add or Sub. None for
-// other operators. A Div or Sub has one reading, a Mul or Add two.
+// other operators.
 inline Readings ScalingsOf(const Node* node) {
   return IsOp(node, "Mul") || IsOp(node, "Div") ? ReadingsOf(node) : Readings();
 }
 inline Readings SumsOf(const Node* node) {
   return IsOp(node, "Add") || IsOp(node, "Sub") ? ReadingsOf(node) : Readings();
 }
+
+// True for those of them that undo a Mul or an Add.
+inline bool IsDivOrSub(const Node* node) { return IsOp(node, "Div") || IsOp(node, "Sub"); }
 
 // A node's attribute; `otherwise` if the node lacks it or if it is of another kind, as in a model
 // that was never checked.

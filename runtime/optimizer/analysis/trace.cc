@@ -379,11 +379,10 @@ bool DependsOn(const Value& value, const Node& node) {
 bool MovesElements(const Node& node) { return ops::TraitsOf(node).moves_elements; }
 
 Value* ScaledOperand(const Node& node, double& factor) {
-  const Readings scalings = ScalingsOf(&node);
-  for (const auto& [scaled, by] : scalings) {
+  for (const auto& [scaled, by] : ScalingsOf(&node)) {
     const auto scalar = ScalarOf(by);
     if (!scalar.has_value()) continue;
-    factor = scalings.size() == 1 ? 1 / *scalar : *scalar;
+    factor = IsDivOrSub(&node) ? 1 / *scalar : *scalar;
     // Infinite factors do not commute with sums.
     return std::isfinite(factor) ? scaled : nullptr;
   }

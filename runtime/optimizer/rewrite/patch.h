@@ -66,8 +66,6 @@ class Patch {
                   AttributeMap attributes = {});
   bool Rewrite(Node* node, std::vector<Value*> inputs, AttributeMap attributes);
 
-  const absl::Status& status() const { return status_; }
-
   // True if each output of the superseded nodes that others read has a replacement, as has each
   // graph output. Otherwise reports the first that has none as a near miss at `anchor`, unless that
   // is null.

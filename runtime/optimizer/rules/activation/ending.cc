@@ -57,17 +57,18 @@ std::optional<Ending> OfClip(const Node& clip, Facts& facts) {
 }
 
 // Max, Min and PRelu of x and a number.
-struct WithNumber {
-  ops::UnaryFunction function;
-  // The parameters of the function, but for 0 in place of the number.
-  double alpha;
-  double beta;
-};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using WithNumber = std::optional<Ending> (*)(Value* x, double number);
 constexpr std::pair<absl::string_view, WithNumber> kWithNumber[] = {
-    {"Max", {ops::UnaryFunction::kClip, 0, kInfinity}},
-    {"Min", {ops::UnaryFunction::kClip, -kInfinity, 0}},
-    {"PRelu", {ops::UnaryFunction::kLeakyRelu, 0, 0}}};
+    {"Max",
+     [](Value* x, double least) {
+       return OfFunction(x, ops::UnaryFunction::kClip, least, kInfinity);
+     }},
+    {"Min", [](Value* x,
+               double most) { return OfFunction(x, ops::UnaryFunction::kClip, -kInfinity, most); }},
+    {"PRelu", [](Value* x, double slope) {
+       return OfFunction(x, ops::UnaryFunction::kLeakyRelu, slope, 0);
+     }}};
 
 std::optional<Ending> OfNumber(const Node& node, WithNumber with, Facts& facts) {
   if (facts.TypeOf(node.output(0)) != DataType::kFloat) return std::nullopt;
@@ -78,8 +79,7 @@ std::optional<Ending> OfNumber(const Node& node, WithNumber with, Facts& facts) 
         facts.RankOf(x) != facts.RankOf(node.output(0))) {
       continue;
     }
-    (with.alpha == 0 ? with.alpha : with.beta) = *number;
-    return OfFunction(x, with.function, with.alpha, with.beta);
+    return with(x, *number);
   }
   return std::nullopt;
 }

@@ -122,12 +122,12 @@ class GateWalk {
         Follow(next.y, next, offset * factor, steps - 1);
       } else if (const Readings sums = SumsOf(reader); offset != 0 && !sums.empty()) {
         // 1 - f(-p), as erfc is written out, is 1 + f(p).
-        next.is_reversed = sums.size() == 1;
+        next.is_reversed = IsDivOrSub(reader);
         const auto adds = [&](const Operands& sum) {
           return sum.second == value && ScalarOf(sum.first) == offset;
         };
         if (absl::c_any_of(sums, adds)) Follow(next.y, next, 0, steps - 1);
-      } else if (offset == 0 && ScalingsOf(reader).size() == 2) {
+      } else if (offset == 0 && IsOp(reader, "Mul")) {
         TryInputs(OtherOperand(*reader, value), next, steps);
       }
     }

@@ -94,12 +94,10 @@ class SumWalk {
   }
 
   std::optional<RegionSum> Added(const Node& node, const std::vector<SymInt>& dims, int steps) {
-    const Readings sums = SumsOf(&node);
-    for (const auto& [value, term] : sums) {
+    for (const auto& [value, term] : SumsOf(&node)) {
       auto sum = Find(value, steps - 1);
       if (!sum.has_value() || sum->view.Dims() != dims) continue;
-      // A difference has one reading.
-      sum->terms.push_back({term, sums.size() == 1, sum->of_part});
+      sum->terms.push_back({term, IsDivOrSub(&node), sum->of_part});
       return sum;
     }
     return std::nullopt;

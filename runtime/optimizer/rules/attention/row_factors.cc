@@ -88,9 +88,7 @@ bool Propose(RuleContext& context, Node* node, Patch& patch) {
     // A single number can stay where it is.
     const bool by_row = IsPerRow(factor, dims, facts) && !UniformOf(factor).has_value();
     const bool by_column = IsPerColumn(factor, dims, facts) && dims[dims.size() - 2] == dims.back();
-    // A quotient has one order of its operands alone.
-    const bool divides = ScalingsOf(node).size() == 1;
-    if (!by_row && (divides || !by_column || MayBeMask(factor, facts))) continue;
+    if (!by_row && (IsDivOrSub(node) || !by_column || MayBeMask(factor, facts))) continue;
     std::vector<Value*> operands = found->node->inputs();
     Value*& scaled = operands[by_row ? 0 : 1];
     if (facts.RankOf(scaled) != std::ssize(dims)) continue;

@@ -129,10 +129,8 @@ class ScoreWalk {
 
   // Finite scores times a mask of 1 and 0.
   Result Kept(Node* node, const std::vector<SymInt>& dims, int steps) {
-    const auto scalings = ScalingsOf(node);
-    const bool divides = scalings.size() == 1;
-    for (const auto& [operand, kept] : scalings) {
-      if (divides || !Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
+    for (const auto& [operand, kept] : ScalingsOf(node)) {
+      if (IsDivOrSub(node) || !Fills(operand, dims) || !IsOneOrZero(kept, facts_)) continue;
       return Through(node, operand, steps, [&](Scores& scores) {
         return KeepScores(scores, {kept, scores.view}, facts_);
       });

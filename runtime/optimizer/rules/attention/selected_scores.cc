@@ -51,11 +51,10 @@ bool ChooseByMask(RuleContext& context, Node* node, Patch& patch) {
 
 // The number that is added to `x` to give `sum`; nullopt if `sum` is something else.
 std::optional<double> NumberAdded(const Value* sum, const Value* x) {
-  const Readings sums = SumsOf(sum->producer());
-  for (const auto& [value, added] : sums) {
+  const Node* node = sum->producer();
+  for (const auto& [value, added] : SumsOf(node)) {
     const auto number = value == x ? ScalarOf(added) : std::nullopt;
-    // A difference has one reading.
-    if (number.has_value()) return sums.size() == 1 ? -*number : *number;
+    if (number.has_value()) return IsDivOrSub(node) ? -*number : *number;
   }
   return std::nullopt;
 }

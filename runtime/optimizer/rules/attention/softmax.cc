@@ -133,8 +133,7 @@ bool ProposeQuotient(RuleContext& context, Node* node, Patch& patch) {
   };
   const bool behind = !by_sum(exponential);
   if (behind && (!by_sum(weighted) || axis != -1 || facts.RankOf(values) < 2)) {
-    // A quotient has one reading.
-    if (ScalingsOf(node).size() == 1) ReportOtherSums(context, *node);
+    if (IsDivOrSub(node)) ReportOtherSums(context, *node);
     return false;
   }
   Value* x = Unshifted(shifted, axis, facts, nodes);

@@ -54,10 +54,9 @@ bool CountInIntegers(RuleContext& context, Node* node, Patch& patch) {
 }
 
 bool ChooseInIntegers(RuleContext& context, Node* cast, Patch& patch) {
-  // Max and Min.
   const Node* const chosen = cast->input(0)->producer();
   const DataType type = context.facts.TypeOf(cast->output(0));
-  if (chosen == nullptr || !ops::TraitsOf(*chosen).nearly_commutes) return false;
+  if (!IsOp(chosen, "Max") && !IsOp(chosen, "Min")) return false;
   const DataType wide = context.facts.TypeOf(cast->input(0));
   if (wide != DataType::kFloat && wide != DataType::kDouble) return false;
   if (!IsWideInteger(type)) return false;

@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<Tensor>> Compute(const Node& node, int64_t foldable_b
   size_t limit = kMaxResultBytes;
   // Weights stored as integers of 2 bits or more would otherwise be converted to floats in every
   // run.
-  const size_t growth = ops::TraitsOf(node).rescales ? 16 : 1;
+  const size_t growth = IsOp(&node, "DequantizeLinear") ? 16 : 1;
   for (const Value* value : node.inputs()) {
     inputs.push_back(value == nullptr ? Tensor() : *value->constant());
     limit += growth * inputs.back().byte_size();

@@ -57,17 +57,17 @@ std::optional<ChannelMap> ReadNormalization(const Node& node, int64_t channels) 
   return map;
 }
 
-// The maps of a node with these readings as x and a constant: a sum or difference if `shifts`, else
-// a product or quotient.
-void AddArithmetic(const Readings& readings, bool shifts, int64_t channels, Facts& facts,
+// The maps of a node of x and a constant: a sum or difference if `shifts`, else a product or
+// quotient.
+void AddArithmetic(const Node* node, bool shifts, int64_t channels, Facts& facts,
                    std::vector<ChannelMap>& maps) {
-  for (const auto& [x, constant] : readings) {
+  for (const auto& [x, constant] : shifts ? SumsOf(node) : ScalingsOf(node)) {
     // An x of one channel would broadcast.
     if (facts.RankOf(x) < 2 || facts.Extent(x, 1) != channels) continue;
     std::vector<double> numbers = PerChannel(constant, channels, facts.RankOf(x));
     if (numbers.empty()) continue;
     for (double& number : numbers) {
-      if (readings.size() == 1) number = shifts ? -number : 1 / number;
+      if (IsDivOrSub(node)) number = shifts ? -number : 1 / number;
     }
     std::vector<double> others(channels, shifts ? 1 : 0);
     if (shifts) numbers.swap(others);
@@ -89,8 +89,8 @@ std::vector<ChannelMap> ChannelMapsOf(const Node* node, int64_t channels, Facts&
   std::vector<ChannelMap> maps;
   auto norm = IsOp(node, "BatchNormalization") ? ReadNormalization(*node, channels) : std::nullopt;
   if (norm.has_value()) maps.push_back(*std::move(norm));
-  AddArithmetic(SumsOf(node), /*shifts=*/true, channels, facts, maps);
-  AddArithmetic(ScalingsOf(node), /*shifts=*/false, channels, facts, maps);
+  AddArithmetic(node, /*shifts=*/true, channels, facts, maps);
+  AddArithmetic(node, /*shifts=*/false, channels, facts, maps);
   return maps;
 }
 

@@ -167,7 +167,7 @@ bool FoldBehind(RuleContext& context, Node* node, Patch& patch) {
     Node* before = input == nullptr ? nullptr : input->producer();
     const auto product = ChannelProduct::Of(before);
     if (!product.has_value() || OnlyReader(context.graph, input) != node) continue;
-    if (IsOp(before, "Gemm") && !(ScalingsOf(node).empty() && SumsOf(node).empty())) continue;
+    if (IsOp(before, "Gemm") && !IsOp(node, "BatchNormalization")) continue;
     for (const ChannelMap& map : ChannelMapsOf(node, product->outputs(), context.facts)) {
       if (map.x != input) continue;
       return Fold(context, patch, before, *product, before->input(0), map, {before, node},

@@ -48,17 +48,14 @@ bool GatherScales(Node* node, Patch& patch) {
   Value* const table = dequantize.input(0);
   const int rank = table->constant()->rank();
   const int64_t behind = rank - 1 - AxisOf(*node, rank).value_or(0);
-  const AttributeMap floats = {{"to", static_cast<int64_t>(DataType::kFloat)}};
-  patch.Supersede({node});
-  Value* y = patch.Op("Cast", {patch.Again(*node, {table, node->input(1)}, node->attributes())[0]},
-                      floats);
+  Value* const rows = patch.Again(*node, {table, node->input(1)}, node->attributes())[0];
+  Value* y = patch.Cast(rows, DataType::kFloat);
   if (dequantize.input(2) != nullptr) {
     Value* const zero = GatherList(patch, *node, dequantize.input(2), behind);
-    y = patch.Op("Sub", {y, patch.Op("Cast", {zero}, floats)});
+    y = patch.Op("Sub", {y, patch.Cast(zero, DataType::kFloat)});
   }
   Value* const scale = GatherList(patch, *node, dequantize.input(1), behind);
-  patch.Replace(node->output(0), patch.Op("Mul", {y, scale}));
-  return true;
+  return patch.Substitute(node, patch.Op("Mul", {y, scale}));
 }
 
 bool GatherIntegers(RuleContext& context, Node* node, Patch& patch) {

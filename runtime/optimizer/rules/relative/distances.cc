@@ -80,8 +80,7 @@ bool Distances::IsOnePerQuery(const Value* operand, const Value* difference) {
 }
 
 bool Distances::IsDifference(const Node& node) {
-  // A Sub has one reading, an Add two.
-  if (SumsOf(&node).size() != 1) return false;
+  if (!IsOp(&node, "Sub")) return false;
   const auto known = differences_.find(&node);
   if (known != differences_.end()) return known->second;
   const bool is = FindDifference(node);

@@ -54,9 +54,8 @@ class Sinking {
     if (result == nullptr) return false;
     result_ = *result;
     // A node that quantizes all elements by one scale does not depend on their arrangement.
-    const ops::OpTraits& traits = ops::TraitsOf(*node_);
-    const bool quantizes = traits.rescales && node_->inputs().size() == 1;
-    elementwise_ = traits.elementwise || quantizes;
+    const bool quantizes = IsOp(node_, "DynamicQuantizeLinear");
+    elementwise_ = ops::TraitsOf(*node_).elementwise || quantizes;
     // Traces follow factors themselves, and rules find positions that integers count behind views.
     double factor = 1;
     if (ScaledOperand(*node_, factor) != nullptr) return false;
