@@ -7,6 +7,14 @@
 #include "ops/contrib/attention.h"
 
 namespace attnrun::ops::contrib {
+namespace {
+
+// The name of input kKeyScale or kValueScale in the schema.
+const char* NameOfScale(int input) {
+  return input == GroupedAttention::kKeyScale ? "k_scale" : "v_scale";
+}
+
+}  // namespace
 
 GroupedAttention::GroupedAttention(AttributeReader& attributes)
     : heads(attributes.Required<int64_t>("num_heads")),
@@ -30,7 +38,7 @@ GroupedCache GroupedAttention::ReadCache(AttributeReader& attributes, const char
                                          int scale) const {
   const std::string type =
       attributes.OneOf(quant_type, "NONE", {"NONE", "PER_TENSOR", "PER_CHANNEL"});
-  if (type == "NONE") attributes.ExpectNoInput(scale, scale == kKeyScale ? "k_scale" : "v_scale");
+  if (type == "NONE") attributes.ExpectNoInput(scale, NameOfScale(scale));
   return {.quantized = type != "NONE",
           .per_channel = type == "PER_CHANNEL",
           .bits = attributes.Int("kv_cache_bit_width", 0),
@@ -83,7 +91,7 @@ void GroupedInputs::CheckCache(Body& b, const GroupedCache& cache, int past, int
   b.Expect("the past", b.input(past), cache.TypeOf(type),
            {b.Dim(b.input(kQuery), 0), cache.kv_heads, SymInt::Unknown(), cache.RowOf(head_size)});
   if (!cache.quantized) return;
-  const char* const name = scale == kKeyScale ? "k_scale" : "v_scale";
+  const char* const name = NameOfScale(scale);
   b.ExpectInput(scale, name);
   const DataType found = b.TypeOf(b.input(scale));
   if (found == DataType::kFloat || found == DataType::kUndefined) return;

@@ -3,7 +3,6 @@
 #define ATTNRUN_OPS_CONTRIB_GROUPED_CACHE_H_
 
 #include <cstdint>
-#include <string>
 
 #include "ops/composite/body.h"
 

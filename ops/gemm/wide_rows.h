@@ -17,7 +17,6 @@ class WideRows {
 
   // `row` begins a block, whose bits these are.
   void Set(int64_t row, uint32_t bits) const;
-  bool Has(int64_t row) const;
 
   // Replaces the sums [rows, kAmxPanelWidth] of those among the `rows` rows of A from `row` on by
   // their products with a packed panel (see kAmxFloatStep), in the arithmetic of kFloat32: the sum
@@ -26,6 +25,8 @@ class WideRows {
                 float* sums) const;
 
  private:
+  bool Has(int64_t row) const;
+
   Scratch scratch_;
   uint32_t* const bits_;
 };
